@@ -219,6 +219,35 @@ TEST_CASE("checkpoint/gguf_ropes: layers that differ, by period or list") {
           std::vector<std::string>{"rope"});
 }
 
+// Compared with the hyperparameters and graphs of llama.cpp.
+TEST_CASE("checkpoint/gguf_ropes: the base of layers that slide, where it is read") {
+    const auto llama4 = model_to_write{"llama4", {{"rope.freq_base", 5e5f}, {"rope.freq_base_swa", 2e4f}}}.read();
+    CHECK(types_of(llama4) == std::vector<std::string>{"rope", "no_rope"});
+    CHECK(llama4.of("rope").config.theta_base == 2e4);
+    const auto by_list = model_to_write{"llama4",
+                                        {{"block_count", 3},
+                                         {"rope.freq_base", 5e5f},
+                                         {"rope.freq_base_swa", 2e4f},
+                                         {"attention.sliding_window_pattern", std::vector<bool>{true, false, true}}}}
+                             .read();
+    CHECK(types_of(by_list) == std::vector<std::string>{"rope", "full_attention"});
+    CHECK(by_list.at(1).config.theta_base == 5e5);
+    CHECK(by_list.at(2).config.theta_base == 2e4);
+    for (const char* architecture : {"cohere2", "cohere2moe", "exaone-moe", "mellum", "olmo2"}) {
+        const model_to_write model{
+            architecture, {{"attention.sliding_window", 512}, {"rope.freq_base", 5e5f}, {"rope.freq_base_swa", 2e4f}}};
+        CHECK(model.refusal() == "test: " + std::string(architecture) +
+                                     ".rope.freq_base_swa 20000 must be 500000: llama.cpp does not read it for '" +
+                                     architecture + "'");
+        CHECK(model.read(true).of("sliding_attention").config.theta_base == 5e5);
+    }
+    const auto exaone = [](int layers) {
+        return model_to_write{"exaone4", {{"block_count", layers}, {"attention.sliding_window", 4096}}}.read();
+    };
+    CHECK(exaone(30).ropes.size() == 1);
+    CHECK(types_of(exaone(64)) == std::vector<std::string>{"sliding_attention", "full_attention"});
+}
+
 TEST_CASE("checkpoint/gguf_ropes: which layer has which rule") {
     const auto smollm = model_to_write{"smollm3", {}}.read();
     for (index_t i = 0; i < 8; ++i) CHECK(smollm.at(i).rotates() == ((i + 1) % 4 != 0));

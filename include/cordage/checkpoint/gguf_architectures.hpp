@@ -46,6 +46,9 @@ inline constexpr std::string_view latent = " deepseek2 deepseek32 glm-dsa hy_v4 
 inline constexpr std::string_view recurrent = " qwen35 qwen35moe qwen3next ";  // but every full_attention_interval-th
 inline constexpr std::string_view reads_log_multiplier = " deepseek2 deepseek32 mistral3 mistral4 ";
 
+/// Architectures whose layers that slide have the base of the others, although llama.cpp looks up another one.
+inline constexpr std::string_view without_sliding_base = " cohere2 cohere2moe exaone-moe exaone4 mellum olmo2 ";
+
 /// Architectures whose layers differ. A layer slides unless it is the last of `period`, or the first.
 struct different_layers {
     std::string_view names;

@@ -46,7 +46,8 @@ class reader {
         const auto* const own = entry_of(layers_of, architecture_);
         const auto count = index("block_count");
         if (count.value_or(0) > most_layers) refuse({"block_count ", *count, " must be at most ", most_layers});
-        const bool has_window = number("attention.sliding_window").value_or(0.0) > 0.0;
+        const bool has_window = architecture_ == "exaone4" ? count == 64  // the 32B
+                                                           : number("attention.sliding_window").value_or(0.0) > 0.0;
         const bool differ = own != nullptr && (has_window || !own->needs_window);
         if (!differ && own == nullptr) {
             for (const char* name : {"rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa"}) {
@@ -76,10 +77,13 @@ class reader {
             const char* const type = !is_by_index ? (is_sliding ? "sliding_attention" : "full_attention")
                                      : rotates    ? "rope"
                                                   : "no_rope";
-            const char* const name = i < dense && !is_sliding ? "dense_full_attention" : type;  // of Cohere 2 MoE
+            const bool has_other_base = is_by_index && rotates && !is_sliding && number("rope.freq_base_swa");
+            const char* const name = i < dense && !is_sliding ? "dense_full_attention"  // of Cohere 2 MoE
+                                     : has_other_base         ? "full_attention"
+                                                              : type;
             auto found = std::ranges::find(out_.ropes, name, &layer_rope::layer_type);
             if (found == out_.ropes.end()) {
-                out_.ropes.push_back(rule(name, is_sliding && !is_by_index, rotates));
+                out_.ropes.push_back(rule(name, is_sliding, rotates));
                 found = out_.ropes.end() - 1;
             }
             add_layer({type, static_cast<std::size_t>(found - out_.ropes.begin()), {}}, i);
@@ -116,6 +120,9 @@ class reader {
         const std::pair<const char*, double> defaults[] = {{"rope.scaling.yarn_ext_factor", 1.0},
                                                            {"rope.scaling.yarn_attn_factor", 1.0}};
         for (const auto& [name, value] : defaults) not_read_unless(name, value);
+        if (names_it(without_sliding_base, architecture_)) {
+            not_read_unless("rope.freq_base_swa", number("rope.freq_base").value_or(1e4));
+        }
         if (architecture_ != "mistral3") {
             not_read_unless("rope.scaling.yarn_beta_fast", 32.0);
             not_read_unless("rope.scaling.yarn_beta_slow", 1.0);
@@ -255,7 +262,8 @@ class reader {
         set_lanes(is_sliding, rope);
         const double base = number("rope.freq_base").value_or(1e4);
         const double sliding_base = own != nullptr && own->sliding_base > 0.0 ? own->sliding_base : base;
-        rope.config.theta_base = is_sliding ? number("rope.freq_base_swa").value_or(sliding_base) : base;
+        const bool reads_base = is_sliding && !names_it(without_sliding_base, architecture_);
+        rope.config.theta_base = reads_base ? number("rope.freq_base_swa").value_or(sliding_base) : base;
         if (const double alpha = number("rope.scaling.alpha").value_or(0.0);
             alpha > 0.0 && architecture_ == "hunyuan_vl") {
             const auto d = static_cast<double>(rope.config.rotary_dim);

@@ -89,7 +89,9 @@ std::vector<std::vector<unsigned char>> written_by() {
         rotate_forward<Pairing, Backend>(angles, in_place(view(k)).normalized(over_all));
         rotate_forward<Pairing, Backend>(angles, in_place(view(q)).normalized(norm),
                                          from_to(view(v), view(y)).normalized(rounded));
-        keep(q, k, y);
+        std::vector<float> wide(q.size());
+        rotate_forward<Pairing, Backend>(angles, from_to(view(v), view(wide)).normalized(rounded));
+        keep(q, k, y, wide);
 
         std::vector<double> inv_freq(pairs), factor(1), weight(static_cast<std::size_t>(head_dim)), weight_of_k(weight);
         auto g = numbers<T>(6), g_of_k = numbers<T>(7), g_of_v = numbers<T>(8);

@@ -35,6 +35,8 @@ inline constexpr const char* clex_over_ntk = "CLEX in log time over NTK + temper
 inline constexpr const char* by_parts_4_16 = "by parts 4 … 16";
 inline constexpr const char* by_parts_1_32 = "by parts 1 … 32, t = n / 4096";
 inline constexpr const char* clex_all_n = "CLEX, one rule for all n";
+inline constexpr const char* searched_for_n = "by parts, searched for n";
+inline constexpr const char* table_for_n = "table learned for n";
 inline constexpr const char* learned_from_none = "learned from no scaling";
 
 }  // namespace demo::row

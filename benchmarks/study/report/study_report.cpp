@@ -301,7 +301,7 @@ std::vector<block> study_blocks(const study& what) {
 
 std::string study_tables(const std::string& title, const std::vector<block>& blocks) {
     std::string text = "# " + title +
-                       "\n\nMade by `./run replicate`. *Match* is the share of values of which all tokens are found. "
+                       "\n\nMade by `./run replicate --toy`. *Match* is the share of values of which all tokens are found. "
                        "Losses are in nats per token; smaller is better. ± is a 95 % interval over models and windows, "
                        "or over windows alone if there is one model. Differences are paired by model and window.\n";
     for (const block& b : blocks) {
@@ -358,6 +358,7 @@ std::string as_csv(const study& what) {
                 index_t questions = 0;
                 for (const auto& [from, count] : octaves) questions += count;
                 const place everywhere{of, length};
+                if (!what.rows.has(everywhere)) continue;
                 add(row, everywhere, questions);
                 for (const std::uint64_t seed : what.rows.seeds(row)) {
                     begin(row, everywhere, said_seeds({seed}), questions);

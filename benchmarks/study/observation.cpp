@@ -99,7 +99,8 @@ measure measure_named(std::string_view name, const line_reader& line) {
     for (const measure what : all_measures) {
         if (name_of(what) == name) return what;
     }
-    line.refuse("measure", name, "match, copy_loss, value_loss, plain_loss, copy_hit or plain_hit, or 'end' after the last line");
+    line.refuse("measure", name,
+                "match, copy_loss, value_loss, plain_loss, copy_hit or plain_hit, or 'end' after the last line");
 }
 
 observation read_observation(measure what, line_reader& line) {

@@ -300,10 +300,11 @@ std::vector<block> study_blocks(const study& what) {
 }
 
 std::string study_tables(const std::string& title, const std::vector<block>& blocks) {
-    std::string text = "# " + title +
-                       "\n\nMade by `./run replicate --toy`. *Match* is the share of values of which all tokens are found. "
-                       "Losses are in nats per token; smaller is better. ± is a 95 % interval over models and windows, "
-                       "or over windows alone if there is one model. Differences are paired by model and window.\n";
+    std::string text =
+        "# " + title +
+        "\n\nMade by `./run replicate --toy`. *Match* is the share of values of which all tokens are found. "
+        "Losses are in nats per token; smaller is better. ± is a 95 % interval over models and windows, "
+        "or over windows alone if there is one model. Differences are paired by model and window.\n";
     for (const block& b : blocks) {
         if (!b.text.empty()) text += "\n## " + b.title + "\n\n" + b.text;
     }

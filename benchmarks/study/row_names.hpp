@@ -19,11 +19,9 @@ inline constexpr const char* searched_then_learned = "by parts, searched, then l
 inline constexpr const char* searched_then_by_layer = "by parts, searched, then learned by layer";
 inline constexpr const char* searched_then_by_layer_from_all =
     "by parts, searched, then learned by layer, from all tokens";
-inline constexpr const char* learned_without_gate = "learned basis without gate + temperature";
+inline constexpr const char* learned_by_head = "learned basis + temperature, temperature by head";
 inline constexpr const char* learned_log_scaled = "learned basis, log scaling";
 inline constexpr const char* learned_no_temperature = "learned basis, no temperature";
-inline constexpr const char* by_cma_es = "basis + temperature by CMA-ES";
-inline constexpr const char* by_evolution = "basis + temperature by evolution";
 inline constexpr const char* constant_field = "constant field + temperature";
 inline constexpr const char* clex_log_time = "CLEX in log time + temperature";
 inline constexpr const char* clex_all_t = "CLEX in log time + temperature, all t";

@@ -251,14 +251,6 @@ std::string said_setting(const study& what) {
         said_ratios(s).c_str(), n(s.learning.steps), s.learning.rate, n(s.learning.windows), n(s.learned_length()),
         s.learning.t_learned, n(s.budget()), n(s.budget() / a_trial), n(s.learning.searched_windows),
         n(s.windows_at(s.ratios.back())), n(s.longest()), n(s.windows_at(1)));
-    if (s.rows == row_set::few) return text;  // none of which tunes weights
-    const tuning_run& tuning = s.tuning;
-    text += formatted(
-        "\nRows named *tuned* train the weights further instead, for %ld steps of %ld tokens, which are as many "
-        "token-forwards: Muon (rate %g), AdamW (rate %g), and Adam (rate %g) for a CLEX that learns with them. Sampled "
-        "positions lie between 0 and t'L, with t' uniform in 1 ... %g.\n",
-        n(tuning.steps), n(tuning.tokens_per_step), tuning.matrix_rate, tuning.other_rate, tuning.basis_rate,
-        tuning.t_most);
     return text;
 }
 

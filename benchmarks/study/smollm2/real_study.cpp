@@ -79,7 +79,8 @@ double cost_of(const std::vector<stage_of_parts>& stages) {
     return cost;
 }
 
-std::size_t longest_for(index_t context) { return context <= made_for.front() ? 0 : 1; }
+// Which of made_for is for a context.
+std::size_t place_of_length(index_t context) { return context <= made_for.front() ? 0 : 1; }
 
 // The points of the search by their score at made_for[where], the best first.
 std::vector<std::size_t> ranked(const real_options& o, std::size_t where) {
@@ -108,24 +109,23 @@ std::size_t chosen(const real_options& o, std::size_t where) {
     return best;
 }
 
-rule rule_called(const real_options& o, const cordage::rope_config& rope, const std::string& job) {
-    for (rule r : study_rules(rope, amount_of(o).steps)) {
-        if (r.job != job) continue;
-        if (r.learning.steps > 0 &&
-            result_if_done(o, {"learn_" + job, "", 0.0, formatted("steps=%ld", n(r.learning.steps))})) {
-            r.policy = r.policy.with_parameters(result_of(o, "learn_" + job).policy_parameters);
-        }
-        return r;
+rule rule_called(const cordage::rope_config& rope, index_t steps, const std::string& job) {
+    for (const rule& r : study_rules(rope, steps)) {
+        if (r.job == job) return r;
     }
     throw std::runtime_error("study: no rule is called '" + job + "'");
 }
 
-// The rule of a row for a context: where a row has one for some lengths, the next of them.
+// The rule of a row for a context: where a row has one for some lengths, the next of them. With what it has learned.
 rule rule_for(const real_options& o, const cordage::rope_config& rope, const study_row& r, index_t context) {
-    const std::size_t where = longest_for(context);
-    if (!r.is_made_for_n) return rule_called(o, rope, job_of(r));
-    if (r.seed == 0) return searched_points(rope)[chosen(o, where)];
-    return rule_called(o, rope, formatted("%s_%ld_%ld", r.job, n(made_for[where]), n(r.seed)));
+    const std::size_t where = place_of_length(context);
+    if (r.is_made_for_n && r.seed == 0) return searched_points(rope)[chosen(o, where)];
+    const std::string job = r.is_made_for_n ? formatted("%s_%ld_%ld", r.job, n(made_for[where]), n(r.seed)) : job_of(r);
+    rule found = rule_called(rope, amount_of(o).steps, job);
+    if (found.learning.steps > 0) {
+        found.policy = found.policy.with_parameters(result_of(o, "learn_" + job).policy_parameters);
+    }
+    return found;
 }
 
 void append(std::vector<observation>& all, const std::vector<observation>& more) {
@@ -241,7 +241,7 @@ void run_study_part(const real_options& o, const std::string& name) {
             const rule point = searched_points(rope)[ranked(o, 0)[std::stoul(job)]];
             seen = model.end_of_document(point, "dev_document", 0, a.window, a.window, 0);
         } else if (name.starts_with("learn_")) {
-            const auto [learned, losses] = model.learned(rule_called(o, rope, job), report);
+            const auto [learned, losses] = model.learned(rule_called(rope, a.steps, job), report);
             seen = losses;
             made.policy_parameters = learned.policy.parameters();
         } else if (name.starts_with("judge_")) {

@@ -19,6 +19,7 @@ namespace demo {
 namespace {
 
 constexpr double text_margin = 0.02, digit_margin = 0.1;  // nats; as well: less is lost, by the whole interval
+constexpr index_t least_windows = 3;                      // of which anything is concluded
 
 long n(index_t count) { return static_cast<long>(count); }
 
@@ -105,8 +106,9 @@ std::string contrast_table(const study_tables& t) {
     std::vector<double> p;
     for (const contrast& c : all) {
         const auto results = at_context(c.is_in_documents ? t.documents : t.chunks, c.context);
-        if (!results || !results->can_compare(row::clex_all_n, c.against)) return "Not run yet.\n";
-        if (results->mean(row::clex_all_n, {c.what, c.context}).windows < 3) return "Not run yet.\n";
+        const index_t windows = c.is_in_documents ? t.documents_read : t.amount.windows;
+        if (windows < least_windows || !results || !results->can_compare(row::clex_all_n, c.against))
+            return "Not run yet.\n";
         found.push_back(results->difference(row::clex_all_n, c.against, {c.what, c.context}));
         p.push_back(found.back().p);
     }
@@ -147,20 +149,20 @@ std::string best_for(const study_tables& t, index_t length) {
 std::string question_table(const study_tables& t) {
     if (t.chosen.empty() || t.judged.size() + 1 < study_rows.size()) return "Not run yet.\n";
     std::vector<table_line> lines;
-    const auto add = [&](const std::vector<row_result>& all, const char* kind, index_t context) {
+    const auto add = [&](const std::vector<row_result>& all, index_t windows, const char* kind, index_t context) {
+        if (windows < least_windows) return;
         const index_t length = context <= made_for[0] ? made_for[0] : made_for[1];
         const std::string best = best_for(t, length);
         const auto results = at_context(all, context);
         if (!results || !results->can_compare(row::clex_all_n, best)) return;
-        if (results->mean(best, {measure::plain_loss, context}).windows < 3) return;
         const estimate text = results->difference(row::clex_all_n, best, {measure::plain_loss, context}),
                        digits = results->difference(row::clex_all_n, best, {measure::value_loss, context});
         lines.push_back({formatted("%s of %ld", kind, n(context)),
                          {best, said_with_sign(text, 3), said_verdict(text, text_margin), said_with_sign(digits, 2),
                           said_verdict(digits, digit_margin)}});
     };
-    add(t.documents, "true windows", t.amount.window);
-    for (const index_t context : chunk_contexts) add(t.chunks, "windows of chunks", context);
+    add(t.documents, t.documents_read, "true windows", t.amount.window);
+    for (const index_t context : chunk_contexts) add(t.chunks, t.amount.windows, "windows of chunks", context);
     if (lines.empty()) return "Not run yet.\n";
     return markdown_table({"windows", "the best rule for their length", "CLEX − it: text", "", "digits", ""}, lines);
 }
@@ -246,7 +248,11 @@ std::string as_csv(const study_tables& t) {
 
 void plot_study(const study_tables& t, const std::filesystem::path& folder) {
     const auto panel_of = [&](const char* title, const char* y, measure what, double lowest, double highest) {
-        panel p{title, "context, tokens", y, lowest, highest, false, 1.012, "set xrange [11500:70000]\n", {}};
+        panel p{title,   "context, tokens",
+                y,       lowest,
+                highest, false,
+                1.012,   "set xrange [11500:70000]\nset xtics (12288, 32768, 65536)\n",
+                {}};
         for (const row_result& r : t.chunks) {
             if (std::ranges::any_of(p.lines, [&](const line& l) { return l.what.row == r.row; })) continue;
             line l{{r.row.c_str(), r.row.c_str()}, {}};

@@ -68,7 +68,7 @@ std::vector<rule> study_rules(const rope_config& model, index_t steps) {
     std::vector<rule> all{{row::no_scaling, job_of_rule::unscaled, unscaled{}, length},
                           {"YaRN", job_of_rule::yarn, yarn{}, length},
                           {row::by_parts_4_16, job_of_rule::by_parts, ramp, length, false}};
-    for (const std::uint64_t seed : {1, 2}) {
+    for (const std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}}) {
         const auto add = [&](const char* name, const std::string& job, const any_policy& start, index_t least) {
             const index_t most = least == made_for.front() ? least : made_for.back();
             all.push_back({name,

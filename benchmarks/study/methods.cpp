@@ -11,17 +11,12 @@
 #include "cordage/clex/initial_weights.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
-#include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "report/formatted.hpp"
 #include "row_names.hpp"
-#include "search/cma_es.hpp"
 #include "search/grid.hpp"
-#include "search/monotone_evolution.hpp"
-#include "ungated_field.hpp"
-#include "ungated_table.hpp"
 
 namespace demo {
 namespace {
@@ -88,41 +83,13 @@ policy_search grid_of(const settings& s, const MakeRamp& make_ramp) {
             [axes](const objective& loss, index_t budget) { return search_grid(loss, axes, budget); }};
 }
 
-policy_search cma_of(const any_policy& start) {
-    const cma_es_options from{start.parameters(), 0.1};
-    return {from.start.size(), [start](std::span<const double> point) { return start.with_parameters(point); },
-            [from](const objective& loss, index_t budget) { return search_cma_es(loss, from, budget); }};
-}
-
-// Of log(1 / alpha) at learning.t_learned and the temperature's slope, from closed forms.
-policy_search evolution(const settings& s) {
-    const double t = s.learning.t_learned;
-    const auto make = [s, t](std::span<const double> point) -> any_policy {
-        std::vector<double> offsets(point.begin(), point.end() - 1);
-        for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] /= -s.rope().phase_gate(static_cast<index_t>(i));
-        const learned_table<unscaled> table(s.rope(), {t});
-        return tempered{table.with_parameters(offsets), temperature_of(s, point.back())};
-    };
-    evolution_options options{
-        .starts = {}, .ordered = s.rope().pairs(), .lowest = 0.0, .highest = std::log(2.0 * t), .reach = 0.3};
-    for (const any_policy& start : {any_policy(linear{}), any_policy(ntk_aware{}), any_policy(parts)}) {
-        std::vector<double> point(static_cast<std::size_t>(s.rope().pairs()));
-        start.log_alpha(s.rope(), t, point);
-        for (double& number : point) number = std::max(0.0, -number);
-        point.push_back(1.0);
-        options.starts.push_back(point);
-    }
-    return {options.starts.front().size(), make,
-            [options](const objective& loss, index_t budget) { return search_monotone(loss, options, budget); }};
-}
-
 template <class Field>
-any_policy clex_over(const settings& s, const typename Field::prior_type& prior, index_t lambda = 1) {
+any_policy clex_over(const settings& s, const typename Field::prior_type& prior) {
     clex_options options;
     options.t_max = static_cast<double>(s.ratios.back());
     constexpr bool has_means = std::same_as<Field, log_length_field<typename Field::prior_type>>;
     const auto weights = has_means ? log_length_initial_weights : clex_initial_weights;
-    return clex<Field>(s.rope(), weights(s.rope(), lambda, s.seed), options, prior);
+    return clex<Field>(s.rope(), weights(s.rope(), 1, s.seed), options, prior);
 }
 
 // Of every octave up to the longest window alike.
@@ -169,12 +136,9 @@ any_policy one_knot(const settings& s) { return table_of(s, {s.learning.t_learne
 any_policy constant_field(const settings& s) { return table_of(s, {static_cast<double>(2 * s.ratios.back())}); }
 any_policy log_time(const settings& s) { return clex_over<log_length_field<by_parts>>(s, parts); }
 
-// By layer, and without a gate, where all pairs move alike, which a fast one may not bear.
-void add_learned_otherwise(const settings& s, std::vector<method>& rows) {
+void add_learned_by_layer(const settings& s, std::vector<method>& rows) {
     rows.push_back(
         learned(row::learned_by_layer, log_scaled(s, one_knot(s)), usual_learning(s), own_numbers::all_of_layer));
-    const ungated_table<by_parts> without_gate(s.rope(), {s.learning.t_learned}, parts);
-    rows.push_back(learned(row::learned_without_gate, log_scaled(s, without_gate), at_rate(s, 0.01)));
 }
 
 stretched<by_parts> stretched_parts(double low, double high, double multiplier) { return {{low, high}, multiplier}; }
@@ -197,8 +161,6 @@ void add_searches(const settings& s, std::vector<method>& rows) {
     };
     rows.push_back(searched_row("YaRN, searched", grid_of(s, yarn_of)));
     rows.push_back(searched_then_learned(row::searched_then_by_layer, s, own_numbers::all_of_layer));
-    rows.push_back(of_few_models(searched_row(row::by_cma_es, cma_of(log_scaled(s, one_knot(s))))));
-    rows.push_back(of_few_models(searched_row(row::by_evolution, evolution(s))));
 }
 
 void add_learned_at_one_t(const settings& s, std::vector<method>& rows) {
@@ -226,18 +188,14 @@ void add_learned_over_t(const settings& s, std::vector<method>& rows) {
 
 void add_fields(const settings& s, std::vector<method>& rows) {
     const number_learning usual = usual_learning(s), basis = basis_alone(s);
-    const number_learning slow = at_rate(s, 1e-5);          // in t fields act over a longer interval
-    const number_learning without_gate = at_rate(s, 3e-4);  // without a gate fast pairs move, too
+    const number_learning slow = at_rate(s, 1e-5);  // in t fields act over a longer interval
     const any_policy over_ntk = clex_over<log_length_field<ntk_aware>>(s, {}),
-                     ungated = clex_over<ungated_field<by_parts>>(s, parts),
                      paper = clex_over<paper_field<by_parts>>(s, parts),
                      paper_over_ntk = clex_over<paper_field<ntk_aware>>(s, {});
     rows.push_back(learned(row::clex_log_time, log_scaled(s, log_time(s)), usual));
     rows.push_back(of_few_models(learned("CLEX in log time, log scaling", log_scaled(s, log_time(s)), basis)));
     rows.push_back(of_few_models(learned("CLEX in log time, no temperature", log_time(s), usual)));
     rows.push_back(of_few_models(learned(row::clex_over_ntk, log_scaled(s, over_ntk), usual)));
-    rows.push_back(
-        of_few_models(learned("CLEX in log time without gate + temperature", log_scaled(s, ungated), without_gate)));
     rows.push_back(
         of_few_models(learned("CLEX, paper's field over by parts + temperature", log_scaled(s, paper), slow)));
     rows.push_back(
@@ -256,70 +214,12 @@ void add_objectives(const settings& s, std::vector<method>& rows) {
 }
 
 void add_own_numbers(const settings& s, std::vector<method>& rows) {
-    const auto add = [&](const std::string& which, own_numbers own) {
-        rows.push_back(of_few_models(
-            learned("learned basis + temperature, " + which, log_scaled(s, one_knot(s)), usual_learning(s), own)));
+    const auto row_of = [&](const char* name, own_numbers own) {
+        return learned(name, log_scaled(s, one_knot(s)), usual_learning(s), own);
     };
-    add("temperature by layer", own_numbers::temperature_of_layer);
-    add("temperature by head", own_numbers::temperature_of_head);
-}
-
-const position_sampler random_places = [](generator& draw, const sampled_range& range) {
-    return sorted_random_positions(draw, range);
-};
-const position_sampler stretched_places = [](generator&, const sampled_range& range) {
-    return uniform_positions(range);
-};
-const position_sampler two_runs = [](generator& draw, const sampled_range& range) {
-    return two_contiguous_runs(draw, range);
-};
-
-// A row of tuned weights; "log scaling" rows read the same weights.
-method of_weights(const weight_tuning& tuning, bool is_log_scaled) {
-    method made{.name = "tuned " + tuning.name + (is_log_scaled ? " + log scaling" : ""),
-                .reads = tuning.reads,
-                .tuning = tuning,
-                .is_main = false};
-    made.reads.is_log_scaled = is_log_scaled;
-    return made;
-}
-
-void add_tuned_weights(const settings& s, std::vector<method>& rows) {
-    const any_policy paper = clex_over<paper_field<ntk_aware>>(s, {}),
-                     wide = clex_over<paper_field<ntk_aware>>(s, {}, 4),
-                     without_drift = clex_over<paper_field<unscaled>>(s, {});
-    const any_policy at_rest = masked<>{{}, std::vector<unsigned char>(static_cast<std::size_t>(s.rope().pairs()), 0)};
-    const double t_most = s.tuning.t_most;
-    // RandomPos draws from the whole range in every step; its t' has no other use.
-    const position_sampler whole_range = [t_most](generator& draw, sampled_range range) {
-        range.t = t_most;
-        return random_positions(draw, range);
-    };
-    const std::vector<weight_tuning> at_length{{"at L: no scaling", {unscaled{}}},
-                                               {"at L: PI, two runs", {linear{}}, 1, two_runs},
-                                               {"at L: NTK-aware, two runs", {ntk_aware{}}, 1, two_runs},
-                                               {"at L: by parts, two runs", {parts}, 1, two_runs},
-                                               {"at L: CLEX, two runs", {paper}, 1, two_runs},
-                                               {"at L: NTK-aware, random positions", {ntk_aware{}}, 1, random_places},
-                                               {"at L: CLEX, random positions", {paper}, 1, random_places},
-                                               {"at L: CLEX, uniform positions", {paper}, 1, stretched_places},
-                                               {"at L: CLEX without drift", {without_drift}, 1, random_places},
-                                               {"at L: CLEX, lambda 4", {wide}, 1, random_places},
-                                               {"at L: RandomPos", {unscaled{}}, 1, whole_range},
-                                               {"at L: ALiBi", {.policy = at_rest, .has_alibi = true}}};
-    const std::vector<weight_tuning> longer{{"at 4L: no scaling", {unscaled{}}, 4},
-                                            {"at 4L: PI", {linear{}, fixed{4.0}}, 4},
-                                            {"at 4L: NTK-aware", {ntk_aware{}, fixed{t_most}}, 4},
-                                            {"at 4L: by parts", {parts, fixed{t_most}}, 4},
-                                            {"at 4L: CLEX, random positions", {paper}, 4, random_places}};
-    for (const weight_tuning& tuning : at_length) {
-        for (const bool is_log_scaled : {false, true}) rows.push_back(of_weights(tuning, is_log_scaled));
-    }
-    // Log scaling changes what windows of 4L train: as in the paper, it is on.
-    for (weight_tuning tuning : longer) {
-        tuning.reads.is_log_scaled = true;
-        rows.push_back(of_weights(tuning, true));
-    }
+    rows.push_back(
+        of_few_models(row_of("learned basis + temperature, temperature by layer", own_numbers::temperature_of_layer)));
+    rows.push_back(row_of(row::learned_by_head, own_numbers::temperature_of_head));
 }
 
 }  // namespace
@@ -347,7 +247,6 @@ std::string file_name_of(const std::string& name) {
 std::string described(const settings& s, const method& how) {
     std::string text = described(s);
     if (how.learning) text += described(s, *how.learning);
-    if (how.tuning) text += described(s, *how.tuning) + " read";
     return text + described(s, how.reads);
 }
 
@@ -370,8 +269,8 @@ std::vector<method> usual_methods(const settings& s) {
 
 std::vector<method> study_methods(const settings& s) {
     std::vector<method> rows = usual_methods(s);
-    for (auto add : {add_learned_otherwise, add_searches, add_learned_at_one_t, add_learned_over_t, add_fields,
-                     add_objectives, add_own_numbers, add_tuned_weights}) {
+    for (auto add : {add_learned_by_layer, add_searches, add_learned_at_one_t, add_learned_over_t, add_fields,
+                     add_objectives, add_own_numbers}) {
         add(s, rows);
     }
     return rows;
@@ -387,6 +286,7 @@ std::vector<method> rows_of(const settings& s) {
                                            row::searched_then_by_layer,
                                            row::learned,
                                            row::learned_by_layer,
+                                           row::learned_by_head,
                                            row::clex_log_time,
                                            row::clex_all_t};
         std::erase_if(rows, [&](const method& how) { return std::ranges::find(few, how.name) == few.end(); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rows of a comparison: how a model reads a window, and how the row's numbers or weights are obtained.
+// The rows of a comparison: how a model reads a window, and how the row's numbers are obtained.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,6 @@ struct method {
     reading reads;                                 ///< with the initial numbers
     std::optional<policy_search> search = {};      ///< chooses the policy
     std::optional<number_learning> learning = {};  ///< by gradient, over frozen weights; after a search, of its policy
-    std::optional<weight_tuning> tuning = {};      ///< if set, replaces weights and numbers by tuned ones
     bool is_main = true;                           ///< evaluated on all models, else on the first few only
 
     /// Whether numbers are searched or learned for each model.
@@ -48,7 +47,7 @@ struct method {
 /// The same for any name.
 std::string file_name_of(const std::string& name);
 
-/// The study's rows, in the tables' order; searched, learned and tuned ones have the budget settings.budget(). To
+/// The study's rows, in the tables' order; searched and learned ones have the budget settings.budget(). To
 /// compare a policy of your own, add it to the first of them.
 std::vector<method> study_methods(const settings& s);
 

@@ -31,7 +31,7 @@ constexpr range<double> finite{-std::numeric_limits<double>::max(), std::numeric
 
 range<double> values_of(measure what) {
     if (what == measure::match) return {0.0, 1.0, "0 or 1"};
-    if (what == measure::copy_hit) return {0.0, 1.0, "a share, 0 ... 1"};
+    if (what == measure::copy_hit || what == measure::plain_hit) return {0.0, 1.0, "a share, 0 ... 1"};
     return {0.0, endless, "nats, 0 ... inf"};
 }
 
@@ -99,7 +99,8 @@ measure measure_named(std::string_view name, const line_reader& line) {
     for (const measure what : all_measures) {
         if (name_of(what) == name) return what;
     }
-    line.refuse("measure", name, "match, copy_loss, value_loss, plain_loss or copy_hit, or 'end' after the last line");
+    line.refuse("measure", name,
+                "match, copy_loss, value_loss, plain_loss, copy_hit or plain_hit, or 'end' after the last line");
 }
 
 observation read_observation(measure what, line_reader& line) {
@@ -128,7 +129,7 @@ void write_lines(std::ostream& out, const row_result& r) {
 }  // namespace
 
 std::string_view name_of(measure what) {
-    constexpr std::string_view names[] = {"match", "copy_loss", "value_loss", "plain_loss", "copy_hit"};
+    constexpr std::string_view names[] = {"match", "copy_loss", "value_loss", "plain_loss", "copy_hit", "plain_hit"};
     return names[static_cast<std::size_t>(what)];
 }
 

@@ -19,11 +19,12 @@ namespace demo {
 using cordage::index_t;
 
 /// The measures: whether greedy decoding gives all four tokens of a requested value (1 or 0); the loss of copied
-/// tokens, of value tokens and of all others, in nats per token; the share of copied tokens given by greedy decoding.
-enum class measure { match, copy_loss, value_loss, plain_loss, copy_hit };
+/// tokens, of value tokens and of all others, in nats per token; the share of copied tokens and that of all others
+/// which are given by greedy decoding.
+enum class measure { match, copy_loss, value_loss, plain_loss, copy_hit, plain_hit };
 
-inline constexpr std::array all_measures{measure::match, measure::copy_loss, measure::value_loss, measure::plain_loss,
-                                         measure::copy_hit};
+inline constexpr std::array all_measures{measure::match,      measure::copy_loss, measure::value_loss,
+                                         measure::plain_loss, measure::copy_hit,  measure::plain_hit};
 
 /// The name in files and tables: "match", "copy_loss" ...
 std::string_view name_of(measure what);

@@ -115,7 +115,7 @@ void run_replication(const std::string& preset, const settings& s, const replica
     std::vector<row_result> results;
     if (how.runs) {
         prepare_libtorch();
-        progress shown(stages_of(parts) + 1);
+        progress shown(stages_of_parts + 1);
         results = run_parts(preset, parts, shown);
         shown.stage("tables and pictures");
     } else {

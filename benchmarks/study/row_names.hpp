@@ -19,11 +19,9 @@ inline constexpr const char* searched_then_learned = "by parts, searched, then l
 inline constexpr const char* searched_then_by_layer = "by parts, searched, then learned by layer";
 inline constexpr const char* searched_then_by_layer_from_all =
     "by parts, searched, then learned by layer, from all tokens";
-inline constexpr const char* learned_without_gate = "learned basis without gate + temperature";
+inline constexpr const char* learned_by_head = "learned basis + temperature, temperature by head";
 inline constexpr const char* learned_log_scaled = "learned basis, log scaling";
 inline constexpr const char* learned_no_temperature = "learned basis, no temperature";
-inline constexpr const char* by_cma_es = "basis + temperature by CMA-ES";
-inline constexpr const char* by_evolution = "basis + temperature by evolution";
 inline constexpr const char* constant_field = "constant field + temperature";
 inline constexpr const char* clex_log_time = "CLEX in log time + temperature";
 inline constexpr const char* clex_all_t = "CLEX in log time + temperature, all t";
@@ -35,6 +33,8 @@ inline constexpr const char* clex_over_ntk = "CLEX in log time over NTK + temper
 inline constexpr const char* by_parts_4_16 = "by parts 4 … 16";
 inline constexpr const char* by_parts_1_32 = "by parts 1 … 32, t = n / 4096";
 inline constexpr const char* clex_all_n = "CLEX, one rule for all n";
+inline constexpr const char* searched_for_n = "by parts, searched for n";
+inline constexpr const char* table_for_n = "table learned for n";
 inline constexpr const char* learned_from_none = "learned from no scaling";
 
 }  // namespace demo::row

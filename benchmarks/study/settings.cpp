@@ -23,7 +23,6 @@ void to_a_few_steps(settings& s) {
     s.pretraining.matches_wanted = 0.0;
     s.learning.steps = 20;  // half of them pay for the grid of a search
     s.learning.searched_windows = 1;
-    s.tuning.steps = 2;
     s.evaluated_windows = 2;
     s.gate_windows = 40;
 }

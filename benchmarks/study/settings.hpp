@@ -40,17 +40,6 @@ struct learning_run {
     index_t searched_windows = 6;  ///< windows of dev text for each trial of a search
 };
 
-/// Tuning a row's weights: the same optimisers, starting at the pretrained weights, with the budget in token-forwards
-/// of learning numbers.
-struct tuning_run {
-    index_t steps = 120;
-    index_t tokens_per_step = 2048;
-    double matrix_rate = 0.005, other_rate = 1e-3;  ///< decay to zero with a cosine
-    index_t warm_up = 5;
-    double t_most = 16.0;      ///< if positions are sampled, t' of a step is uniform in 1 ... t_most
-    double basis_rate = 1e-4;  ///< Adam's rate for a basis that is learned together with the weights
-};
-
 /// The text; text.hpp has one function for each.
 enum class corpus_kind { king_james, perl_manuals };
 
@@ -64,7 +53,6 @@ struct settings {
     window_shape windows;
     pretraining_run pretraining;
     learning_run learning;
-    tuning_run tuning;
     std::vector<index_t> ratios{1, 2, 4, 8};
     index_t evaluated_windows = 40;  ///< of each length, and more of the shorter ones
     index_t gate_windows = 320;      ///< of dev text, of length L
@@ -94,8 +82,7 @@ settings settings_of(const std::string& preset);
 /// All presets.
 std::vector<std::string> preset_names();
 
-/// All settings on one line, except `rows` and `tuning`; rows with tuned weights append the latter (model/recipes.hpp).
-/// Results with equal lines belong to the same experiment.
+/// All settings on one line, except `rows`. Results with equal lines belong to the same experiment.
 std::string described(const settings& s);
 
 }  // namespace demo

@@ -86,7 +86,7 @@ std::vector<observation> observe(const settings& s, const decoder& model, const 
     for (index_t first = 0; first < count; first += at_once) {
         std::vector<window> some;
         for (index_t number = first; number < std::min(count, first + at_once); ++number) {
-            generator draw = stream(set.seed, static_cast<std::uint64_t>(length << 24 | number));
+            generator draw = stream(set.seed, static_cast<std::uint64_t>(length << 32 | number));
             some.push_back(draw_window(draw, s.windows, set.text, static_cast<token>(s.model.vocabulary), length));
         }
         const std::vector<guesses> of_each = read(model, rotations, some);

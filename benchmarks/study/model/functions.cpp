@@ -43,16 +43,9 @@ struct attention_function : torch::autograd::Function<attention_function> {
     // Last index of the keys that queries [first, first + block) see, and of those queries.
     static index_t end_of(index_t first, index_t tokens) { return std::min(tokens, first + block); }
 
-    // ALiBi: scores of queries [first, end) less slope times distance. Keys that come later are masked anyway.
-    static void add_penalty(at::Tensor& scores, const at::Tensor& slopes, index_t first, index_t end) {
-        const at::Tensor positions = at::arange(end, scores.options());
-        const at::Tensor distances = positions.slice(0, first).unsqueeze(1) - positions;
-        scores.sub_(slopes.view({-1, 1, 1}) * distances);
-    }
-
-    // [windows, heads, tokens, head_dim] each; q is scaled already. Slopes [heads], if any.
+    // [windows, heads, tokens, head_dim] each; q is scaled already.
     static at::Tensor forward(AutogradContext* context, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                              const c10::optional<at::Tensor>& slopes, bool keeps_weights) {
+                              bool keeps_weights) {
         const index_t tokens = q.size(2);
         const at::Tensor keys = k.transpose(2, 3);
         const at::Tensor later = at::full({block, block}, -std::numeric_limits<float>::infinity(), q.options()).triu(1);
@@ -60,7 +53,6 @@ struct attention_function : torch::autograd::Function<attention_function> {
         for (index_t first = 0; first < tokens; first += block) {
             const index_t end = end_of(first, tokens), count = end - first;
             at::Tensor scores = at::matmul(q.slice(2, first, end), keys.slice(3, 0, end));
-            if (slopes) add_penalty(scores, *slopes, first, end);
             scores.slice(3, first).add_(later.slice(0, 0, count).slice(1, 0, count));
             const at::Tensor weights = at::softmax(scores, -1);
             parts.push_back(at::matmul(weights, v.slice(2, 0, end)));
@@ -86,7 +78,7 @@ struct attention_function : torch::autograd::Function<attention_function> {
             grad_q.push_back(at::matmul(grad_scores, k.slice(2, 0, end)));
             grad_k.slice(2, 0, end).add_(at::matmul(grad_scores.transpose(2, 3), q.slice(2, first, end)));
         }
-        return {at::cat(grad_q, 2), grad_k, grad_v, at::Tensor(), at::Tensor()};
+        return {at::cat(grad_q, 2), grad_k, grad_v, at::Tensor()};
     }
 };
 
@@ -124,10 +116,8 @@ at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::
     const at::Tensor scaled = rotation.score_factors.defined()
                                   ? heads_first(q) * (rotation.score_factors * scale).view({-1, 1, 1})
                                   : heads_first(q) * scale;
-    c10::optional<at::Tensor> slopes;  // of autograd, a function takes no undefined tensor
-    if (rotation.alibi_slopes.defined()) slopes = rotation.alibi_slopes;
     const bool has_backward = at::GradMode::is_enabled() && scaled.requires_grad();
-    return heads_first(attention_function::apply(scaled, heads_first(k), heads_first(v), slopes, has_backward));
+    return heads_first(attention_function::apply(scaled, heads_first(k), heads_first(v), has_backward));
 }
 
 query_and_key normalized_and_rotated(const query_and_key& x, const query_and_key& gains, const rotary& rotation) {

@@ -13,7 +13,7 @@ namespace demo {
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& gain);
 
 /// softmax(factor q k^T / sqrt(head_dim) - slope distance + causal mask) v; all [windows, tokens, heads, head_dim].
-/// @param rotation  has factors and slopes, if there are any
+/// @param rotation  has factors, if there are any
 at::Tensor causal_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const rotary& rotation);
 
 /// q and k [windows, tokens, heads, head_dim], each normalized, times its gain [head_dim], and rotated: one pass of

@@ -63,16 +63,6 @@ struct learning_outcome {
 learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
                                index_t budget, std::span<const token> text, const progress_report& report);
 
-/// Tuned weights, and the numbers of the policy that were learned with them.
-struct tuning_outcome {
-    shared_decoder model;
-    std::vector<double> numbers;
-    index_t token_forwards;  ///< spent; a step counts 3
-};
-/// @throws cordage::value_error  for a basis that is not finite
-tuning_outcome tune_weights(const settings& s, const decoder& start, const weight_tuning& how,
-                            std::span<const token> text, const progress_report& report);
-
 /// All measures of `count` windows of one length, or of each length in settings.ratios.
 std::vector<observation> observe(const settings& s, const decoder& model, const reading& how, const window_set& set,
                                  index_t length, index_t count, const progress_report& report);

@@ -97,12 +97,6 @@ at::Tensor decoder::attended(const layer& l, const at::Tensor& x, index_t window
     return x + linear(read, l.attention_out, in_bfloat16_);
 }
 
-decoder decoder::copy() const {
-    tensors values;
-    for (const at::Tensor& parameter : parameters_) values.push_back(parameter.detach().clone());
-    return {sizes_, std::move(values)};
-}
-
 at::Tensor decoder::logits(const at::Tensor& inputs, std::span<const rotary> rotations, const at::Tensor& rows) const {
     at::Tensor x = at::embedding(embedding_, inputs).view({-1, sizes_.width});
     for (std::size_t i = 0; i < layers_.size(); ++i) {

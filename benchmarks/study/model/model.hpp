@@ -26,9 +26,6 @@ class decoder {
     /// @param rotations  one for all layers, or one for each
     at::Tensor logits(const at::Tensor& inputs, std::span<const rotary> rotations, const at::Tensor& rows) const;
 
-    /// A copy with its own weights.
-    decoder copy() const;
-
     /// Rows of a weight that Muon orthogonalises as one matrix.
     struct matrix {
         std::size_t parameter;

@@ -57,19 +57,9 @@ std::string described(const settings& s, const number_learning& how) {
 std::string described(const settings& s, const reading& how) {
     std::string text;
     if (how.own != own_numbers::none) text += formatted(" own %d", static_cast<int>(how.own));
-    if (how.is_log_scaled) text += " log scaled";
-    if (how.has_alibi) text += " alibi";
     const double t = cordage::ratio_at(how.schedule, s.rope(), s.rope().original_length);
     if (t != 1.0) text += formatted(" t at L %g", t);
     return text;
-}
-
-std::string described(const settings& s, const weight_tuning& how) {
-    const tuning_run& run = s.tuning;
-    return formatted(" tuning %ld,%ld,%g,%g,%ld,%g,%g windows %ld L%s", static_cast<long>(run.steps),
-                     static_cast<long>(run.tokens_per_step), run.matrix_rate, run.other_rate,
-                     static_cast<long>(run.warm_up), run.t_most, run.basis_rate, static_cast<long>(how.times_length),
-                     described(s, how.reads).c_str());
 }
 
 }  // namespace demo

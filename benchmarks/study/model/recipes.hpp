@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Settings of a row for training and evaluation: how it reads windows, learns its numbers and tunes its weights.
-// Without libtorch.
+// Settings of a row for training and evaluation: how it reads windows and learns its numbers. Without
+// libtorch.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,6 @@ struct reading {
     cordage::any_policy policy;
     cordage::any_schedule schedule = cordage::continuous{};
     own_numbers own = own_numbers::none;
-    bool is_log_scaled = false;  ///< multiplies scores by max(1, log_L n) in windows of n tokens, independent of t
-    bool has_alibi = false;      ///< ALiBi's penalty on scores
     std::vector<double> numbers = {};  ///< laid out as first_numbers; empty: first_numbers
 };
 
@@ -56,21 +54,9 @@ struct learning_step {
 };
 learning_step draw_step(generator& draw, const settings& s, const number_learning& how);
 
-/// Samples the positions of a training sequence, up to t L.
-using position_sampler = std::function<std::vector<double>(generator&, const cordage::sampled_range&)>;
-
-/// How the pretrained weights are tuned, with settings.tuning; parameters of the policy are learned at the same time.
-struct weight_tuning {
-    std::string name;  ///< of the weights
-    reading reads;
-    index_t times_length = 1;         ///< length of windows in units of L
-    position_sampler positions = {};  ///< positions for the t' of a step, also the policy's t; none: 0, 1, 2 ...
-};
-
 /// These settings on one line, appended to that of `settings`. Results with equal lines belong to the same experiment.
 /// Empty for defaults.
 std::string described(const settings& s, const number_learning& how);
 std::string described(const settings& s, const reading& how);
-std::string described(const settings& s, const weight_tuning& how);
 
 }  // namespace demo

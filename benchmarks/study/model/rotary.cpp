@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "cordage/attention/alibi.hpp"
 #include "cordage/attention/score_factors.hpp"
 #include "cordage/host/aten/autograd.hpp"
 
@@ -36,15 +35,6 @@ std::vector<rotary> rotaries_at(const settings& s, const reading& how, const at:
         rotation.attention_factor = basis.attention_factor;
         return rotation;
     };
-    if (how.has_alibi) {
-        const std::vector<double> slopes = cordage::alibi_slopes(s.model.heads);
-        common.alibi_slopes = at::tensor(slopes, at::kFloat);
-    }
-    if (how.is_log_scaled) {
-        const double factor =
-            cordage::log_scaling(static_cast<double>(position_ids.size(-1)), s.rope().original_length);
-        common.score_factors = at::full({1}, factor, at::kFloat);
-    }
     if (!has_own_basis && !has_own_factors) return {with_basis(0)};
     std::vector<rotary> rotations;
     if (has_own_basis) {
@@ -55,7 +45,7 @@ std::vector<rotary> rotaries_at(const settings& s, const reading& how, const at:
     const at::Tensor factors = own_factors(s, numbers.slice(0, of_policy), t);
     for (index_t i = 0; i < s.model.layers; ++i) {
         at::Tensor& all = rotations[static_cast<std::size_t>(i)].score_factors;
-        all = all.defined() ? all * factors[i] : factors[i];
+        all = factors[i];
     }
     return rotations;
 }

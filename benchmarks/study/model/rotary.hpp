@@ -17,7 +17,6 @@ struct rotary {
     at::Tensor inv_freq;            ///< [rotary_dim/2] float64
     at::Tensor attention_factor;    ///< [] float64, on cos and sin of q and of k
     at::Tensor score_factors = {};  ///< on scores, [1] or [heads] float32; undefined: 1
-    at::Tensor alibi_slopes = {};   ///< of a penalty on scores by distance, [heads] float32; undefined: none
 };
 
 /// The rotations of a policy at t, differentiable in its numbers (laid out as in first_numbers): one for all layers, or

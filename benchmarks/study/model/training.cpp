@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pretraining: Muon and AdamW on windows that grow to L, and the gate. Numbers that learn over frozen weights, and
-// weights that are tuned.
+// Pretraining: Muon and AdamW on windows that grow to L, and the gate; numbers that learn over frozen weights.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <torch/optim/adam.h>
@@ -147,17 +146,6 @@ bool is_learned(learned_tokens from, const window& w, index_t i) {
     return false;
 }
 
-// Of `windows` sequences, [windows, tokens], that reach t L.
-at::Tensor drawn_positions(generator& draw, const settings& s, const weight_tuning& how, index_t windows,
-                           index_t tokens, double t) {
-    std::vector<double> all;
-    for (index_t i = 0; i < windows; ++i) {
-        const std::vector<double> one = how.positions(draw, {tokens, s.rope().original_length, t});
-        all.insert(all.end(), one.begin(), one.end());
-    }
-    return at::tensor(all, at::kDouble).view({windows, tokens});
-}
-
 }  // namespace
 
 void prepare_libtorch() { at::set_num_threads(1); }
@@ -206,35 +194,6 @@ learning_outcome learn_numbers(const settings& s, const decoder& model, const re
         report(static_cast<double>(spent) / static_cast<double>(budget));
     }
     return {optimizer.values(), spent};
-}
-
-tuning_outcome tune_weights(const settings& s, const decoder& start, const weight_tuning& how,
-                            std::span<const token> text, const progress_report& report) {
-    const tuning_run& run = s.tuning;
-    const auto model = std::make_shared<const decoder>(start.copy());
-    set_requires_grad(*model, true);
-    weight_optimizer optimizer(*model);
-    const std::vector<double> first = first_numbers(s, how.reads);
-    number_optimizer of_numbers(first);
-    generator draw = stream(s.seed, 5), draw_t = stream(s.seed, 6);
-    const index_t length = how.times_length * s.train_length, count = run.tokens_per_step / length;
-    for (index_t step = 0; step < run.steps; ++step) {
-        double t = cordage::ratio_at(how.reads.schedule, s.rope(), static_cast<double>(length));
-        at::Tensor positions = true_positions(length);
-        if (how.positions) {
-            t = cordage::sample_ratio(draw_t, run.t_most);
-            positions = drawn_positions(draw_t, s, how, count, length, t);
-        }
-        const auto windows = draw_windows(draw, s, text, count, length);
-        add_gradients(*model, batch_of(windows, is_guessable),
-                      rotaries_at(s, how.reads, of_numbers.numbers(), t, positions));
-        const double factor = rate_factor(step, run.steps, static_cast<double>(run.warm_up));
-        optimizer.step(run.matrix_rate * factor, run.other_rate * factor);
-        of_numbers.step(run.basis_rate * factor);
-        report(static_cast<double>(step + 1) / static_cast<double>(run.steps));
-    }
-    set_requires_grad(*model, false);
-    return {model, of_numbers.values(), 3 * run.steps * count * length};
 }
 
 }  // namespace demo

@@ -6,6 +6,7 @@
 
 #include "report/formatted.hpp"
 #include "report/markdown.hpp"
+#include "statistics/tests.hpp"
 
 namespace demo {
 namespace {
@@ -64,6 +65,12 @@ index_t models_of(const study_results& results) {
     return static_cast<index_t>(most);
 }
 
+// Two-sided, for the hypothesis that the mean is the bound.
+double p_of(const estimate& e, double bound) {
+    if (e.half_width == 0.0) return e.mean == bound ? 1.0 : 0.0;
+    return two_sided_p((e.mean - bound) * student_t(0.05, e.degrees) / e.half_width, e.degrees);
+}
+
 }  // namespace
 
 std::string said(verdict v) {
@@ -85,11 +92,16 @@ verdict verdict_of(const estimate& e, side expected, double bound) {
 
 std::optional<finding> found(const claim& c, const study_results& results, index_t trained) {
     if (!is_run(c, results)) return {};
+    // All parts must be supported, so each is tested as it is; any part refutes, so these tests are corrected.
     finding made{verdict::supported, {}};
+    std::vector<double> p;
     for (const expectation& part : c.parts) {
-        made.parts.push_back(estimated(c, part, results, trained));
-        made.all = std::max(made.all, verdict_of(made.parts.back(), part.expected, part.bound));
+        const estimate& e = made.parts.emplace_back(estimated(c, part, results, trained));
+        const verdict alone = verdict_of(e, part.expected, part.bound);
+        if (alone != verdict::supported) made.all = verdict::inconclusive;
+        p.push_back(alone == verdict::refuted ? p_of(e, part.bound) : 1.0);
     }
+    if (std::ranges::any_of(holm_corrected(p), [](double each) { return each < 0.05; })) made.all = verdict::refuted;
     return made;
 }
 

@@ -42,7 +42,7 @@ struct claim_group {
     std::vector<claim> claims;
 };
 
-/// The claims of the CLEX paper and the study's own, by subject.
+/// The claims, by subject.
 std::vector<claim_group> study_claims();
 
 /// Those of study_claims that need none but these rows.
@@ -50,7 +50,7 @@ std::vector<claim_group> claims_about(const std::vector<std::string>& rows);
 
 /// The outcome of one claim.
 struct finding {
-    verdict all;                  ///< refuted if any part is, else inconclusive if any part is
+    verdict all;                  ///< supported if all parts are; refuted if one is, after Holm's correction over them
     std::vector<estimate> parts;  ///< differences, or means if there is no other row
 };
 

@@ -20,6 +20,8 @@ std::string colour_of(const std::string& row) {
                                                             {row::by_parts, "#56b4e9"},
                                                             {row::by_parts_4_16, "#56b4e9"},
                                                             {row::by_parts_1_32, "#b8860b"},
+                                                            {row::searched_for_n, "#b8860b"},
+                                                            {row::table_for_n, "#009e73"},
                                                             {row::clex_all_n, "#d55e00"},
                                                             {row::by_parts_log_scaled, "#0072b2"},
                                                             {row::by_parts_searched, "#b8860b"},

@@ -19,57 +19,44 @@ constexpr pictured none{row::no_scaling, "no scaling", false};
 constexpr pictured parts{row::by_parts, "by parts", false};
 constexpr pictured parts_log{row::by_parts_log_scaled, "by parts + log scaling", false};
 constexpr pictured parts_searched{row::by_parts_searched, "by parts, searched"};
-constexpr pictured parts_temperature{row::by_parts_temperature, "by parts + temperature"};
 constexpr pictured table{row::learned, "basis + temperature"};
+constexpr pictured by_head{row::learned_by_head, "one basis, by head"};
 constexpr pictured both{row::searched_then_by_layer, "searched, then by layer"};
 constexpr pictured clex{row::clex_log_time, "CLEX in log time"};
-constexpr pictured clex_all{row::clex_all_t, "CLEX, all t"};
 constexpr pictured clex_ntk{row::clex_over_ntk, "CLEX over NTK-aware"};
 constexpr pictured field{row::constant_field, "constant field"};
 
-const few_rows of_matches{none, parts_log, parts_searched, table, clex, both};
-// Of copied text by parts alone loses ten times as much as the others differ.
-const few_rows of_copies{parts_searched, parts_temperature, table, clex, clex_all, both};
-const few_rows of_plain_text{parts, parts_searched, parts_temperature, table, clex, both};
+const few_rows of_matches{none, parts_log, parts_searched, by_head, clex, both};
+const few_rows of_losses{none, parts, parts_log, parts_searched, table, clex, both};
 const few_rows of_bases{table, field, clex, clex_ntk, parts};  // in this order, the last above
-const few_rows* const of_panels[] = {&of_matches, &of_copies, &of_plain_text, &of_bases};
+const few_rows* const of_panels[] = {&of_matches, &of_losses, &of_bases};
 
 long n(index_t count) { return static_cast<long>(count); }
 
-// Percent of perplexity: 100 (exp(difference of losses) - 1).
-panel losses_of(const study& what, measure of, const few_rows& rows, const std::string& title) {
-    std::vector<index_t> ratios = what.s.ratios;
-    std::erase(ratios, 1);  // where all rows are the same
-    panel p{"perplexity of " + title + " against by parts + log scaling",
+panel losses_of(const study& what, measure of, const std::string& title, double highest) {
+    panel p{"perplexity of " + title,
             "length of the window",
-            "percent",
-            0.0,
-            0.0,
-            false,
+            "perplexity",
+            1.0,
+            highest,
+            true,
             std::exp2(0.03),
-            "set xtics (",
+            "set logscale y\nset ytics (1, 2, 5, 10, 20, 50, 100, 200)\nset xtics (",
             {}};
-    for (const index_t ratio : ratios) {
-        p.commands += formatted("%s'%ldL' %ld", ratio == ratios.front() ? "" : ", ", n(ratio), n(ratio));
+    for (const index_t ratio : what.s.ratios) {
+        p.commands += formatted("%s'%ldL' %ld", ratio == what.s.ratios.front() ? "" : ", ", n(ratio), n(ratio));
     }
-    p.commands += formatted(")\nset xrange [%.3f:%.3f]\nset ytics autofreq\nset xzeroaxis lw 1.5 lc rgb '%s'\n",
-                            0.85 * static_cast<double>(ratios.front()), 1.15 * static_cast<double>(ratios.back()),
-                            colour_of(parts_log.row).c_str());
-    const auto percent = [](double difference) { return 100.0 * std::expm1(difference); };
-    double lowest = -1.0, highest = 1.0;
-    for (const pictured& shown : rows) {
-        if (!what.rows.can_compare(shown.row, parts_log.row)) continue;
+    p.commands += formatted(")\nset xrange [0.85:%.3f]\n", 1.15 * static_cast<double>(what.s.ratios.back()));
+    p.lowest = highest;
+    for (const pictured& shown : of_losses) {
+        if (!what.rows.has_row(shown.row)) continue;
         line& l = p.lines.emplace_back(line{shown, {}});
-        for (const index_t ratio : ratios) {
-            const estimate e = what.rows.difference(shown.row, parts_log.row, {of, ratio * what.s.train_length});
-            l.points.push_back({static_cast<double>(ratio), percent(e.mean), percent(e.low()), percent(e.high())});
-            lowest = std::min(lowest, l.points.back().low);
-            highest = std::max(highest, l.points.back().high);
+        for (const index_t ratio : what.s.ratios) {
+            const estimate e = what.rows.mean(shown.row, {of, ratio * what.s.train_length});
+            l.points.push_back({static_cast<double>(ratio), std::exp(e.mean), std::exp(e.low()), std::exp(e.high())});
+            p.lowest = std::min(p.lowest, 0.9 * l.points.back().low);
         }
     }
-    const double margin = 0.05 * (highest - lowest);
-    p.lowest = lowest - margin;
-    p.highest = highest + margin;
     return p;
 }
 
@@ -155,8 +142,6 @@ const std::vector<std::string> of_reach{row::no_scaling,
                                         row::by_parts_log_scaled,
                                         row::by_parts_temperature,
                                         row::by_parts_searched,
-                                        row::by_cma_es,
-                                        row::by_evolution,
                                         row::learned,
                                         row::searched_then_learned,
                                         row::searched_then_by_layer,
@@ -210,24 +195,24 @@ struct drawing {
     const char *name, *says;
     bool (*draw)(const study& what, const std::string& name, const std::filesystem::path& folder);
 };
-constexpr drawing drawings[] = {
-    {"match_over_distance", "match over the distance of what is looked up",
-     [](const study& what, const std::string& name, const std::filesystem::path& folder) {
-         return draw_panels({matches_at(what.s, what.rows, of_matches, what.s.learned_length()),
-                             matches_at(what.s, what.rows, of_matches, what.s.longest())},
-                            name, folder);
-     }},
-    {"loss_over_length", "perplexity over length, against by parts + log scaling",
-     [](const study& what, const std::string& name, const std::filesystem::path& folder) {
-         return draw_panels({losses_of(what, measure::copy_loss, of_copies, "copied tokens"),
-                             losses_of(what, measure::plain_loss, of_plain_text, "plain tokens")},
-                            name, folder);
-     }},
-    {"bases", "alpha over the pairs",
-     [](const study& what, const std::string& name, const std::filesystem::path& folder) {
-         return draw_panels(bases(what), name, folder);
-     }},
-    {"reach", "reach of each row", draw_reach}};
+constexpr drawing drawings[] = {{"match_over_distance", "match over the distance of what is looked up",
+                                 [](const study& what, const std::string& name, const std::filesystem::path& folder) {
+                                     return draw_panels(
+                                         {matches_at(what.s, what.rows, of_matches, what.s.learned_length()),
+                                          matches_at(what.s, what.rows, of_matches, what.s.longest())},
+                                         name, folder);
+                                 }},
+                                {"loss_over_length", "perplexity over length",
+                                 [](const study& what, const std::string& name, const std::filesystem::path& folder) {
+                                     return draw_panels({losses_of(what, measure::plain_loss, "plain tokens", 200.0),
+                                                         losses_of(what, measure::copy_loss, "copied tokens", 100.0)},
+                                                        name, folder);
+                                 }},
+                                {"bases", "alpha over the pairs",
+                                 [](const study& what, const std::string& name, const std::filesystem::path& folder) {
+                                     return draw_panels(bases(what), name, folder);
+                                 }},
+                                {"reach", "reach of each row", draw_reach}};
 
 }  // namespace
 

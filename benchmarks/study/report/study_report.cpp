@@ -251,14 +251,6 @@ std::string said_setting(const study& what) {
         said_ratios(s).c_str(), n(s.learning.steps), s.learning.rate, n(s.learning.windows), n(s.learned_length()),
         s.learning.t_learned, n(s.budget()), n(s.budget() / a_trial), n(s.learning.searched_windows),
         n(s.windows_at(s.ratios.back())), n(s.longest()), n(s.windows_at(1)));
-    if (s.rows == row_set::few) return text;  // none of which tunes weights
-    const tuning_run& tuning = s.tuning;
-    text += formatted(
-        "\nRows named *tuned* train the weights further instead, for %ld steps of %ld tokens, which are as many "
-        "token-forwards: Muon (rate %g), AdamW (rate %g), and Adam (rate %g) for a CLEX that learns with them. Sampled "
-        "positions lie between 0 and t'L, with t' uniform in 1 ... %g.\n",
-        n(tuning.steps), n(tuning.tokens_per_step), tuning.matrix_rate, tuning.other_rate, tuning.basis_rate,
-        tuning.t_most);
     return text;
 }
 
@@ -300,10 +292,11 @@ std::vector<block> study_blocks(const study& what) {
 }
 
 std::string study_tables(const std::string& title, const std::vector<block>& blocks) {
-    std::string text = "# " + title +
-                       "\n\nMade by `./run replicate`. *Match* is the share of values of which all tokens are found. "
-                       "Losses are in nats per token; smaller is better. ± is a 95 % interval over models and windows, "
-                       "or over windows alone if there is one model. Differences are paired by model and window.\n";
+    std::string text =
+        "# " + title +
+        "\n\nMade by `./run replicate --toy`. *Match* is the share of values of which all tokens are found. "
+        "Losses are in nats per token; smaller is better. ± is a 95 % interval over models and windows, "
+        "or over windows alone if there is one model. Differences are paired by model and window.\n";
     for (const block& b : blocks) {
         if (!b.text.empty()) text += "\n## " + b.title + "\n\n" + b.text;
     }
@@ -358,6 +351,7 @@ std::string as_csv(const study& what) {
                 index_t questions = 0;
                 for (const auto& [from, count] : octaves) questions += count;
                 const place everywhere{of, length};
+                if (!what.rows.has(everywhere)) continue;
                 add(row, everywhere, questions);
                 for (const std::uint64_t seed : what.rows.seeds(row)) {
                     begin(row, everywhere, said_seeds({seed}), questions);

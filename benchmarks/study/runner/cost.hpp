@@ -31,9 +31,4 @@ inline double learning_cost(const settings& s, const method& how) {
     return how.finds_numbers() ? forward_cost(s, s.learned_length()) * static_cast<double>(s.budget()) / 2.0 : 0.0;
 }
 
-inline double tuning_cost(const settings& s, const weight_tuning& how) {
-    const index_t tokens = s.tuning.steps * s.tuning.tokens_per_step;
-    return 3.0 * forward_cost(s, how.times_length * s.train_length) * static_cast<double>(tokens);
-}
-
 }  // namespace demo

@@ -3,6 +3,7 @@
 #include "runner/runner.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include "model/learning.hpp"
@@ -38,14 +39,9 @@ struct task {
     std::string name, file_name;
     std::string described;  // what its result must have as settings
     double work;
-    bool makes_weights = false;
 
     std::filesystem::path result() const { return work_files(*s).result_of(file_name); }
     bool pretrains() const { return file_name == pretraining_job; }
-    // The weights that it makes.
-    std::filesystem::path weights() const {
-        return pretrains() ? work_files(*s).model : work_files(*s).weights_of(file_name);
-    }
 };
 
 job process_of(const std::string& preset, const task& t) {
@@ -63,8 +59,7 @@ bool is_done(const task& t) {
     try {
         const row_result r = load_row_result(t.result());
         if (r.settings != t.described) return false;
-        if (!t.makes_weights || std::filesystem::exists(t.weights())) return true;
-        return t.pretrains() && !passes_gate(*t.s, r.observations);
+        return !t.pretrains() || std::filesystem::exists(work_files(*t.s).model) || !passes_gate(*t.s, r.observations);
     } catch (const std::runtime_error&) {
         return false;
     }
@@ -105,26 +100,7 @@ std::string summary(const task& t) {
     return formatted("      %-72s %s   (%.0f s)", process_of("", t).name.c_str(), matches.c_str(), r.seconds);
 }
 
-// Those of weights that rows of a part share, once each.
-void add_tunings(const part& p, std::vector<task>& tasks) {
-    for (const method& how : p.rows) {
-        if (!how.tuning) continue;
-        const std::string job = job_of(*how.tuning);
-        const auto is_same = [&](const task& t) { return t.s == &p.s && t.file_name == job; };
-        if (std::ranges::any_of(tasks, is_same)) continue;
-        tasks.push_back({&p.s, "weights " + how.tuning->name, job, described(p.s) + described(p.s, *how.tuning),
-                         tuning_cost(p.s, *how.tuning), true});
-    }
-}
-
 }  // namespace
-
-int stages_of(const std::vector<part>& parts) {
-    const bool has_tuning = std::ranges::any_of(parts, [](const part& p) {
-        return std::ranges::any_of(p.rows, [](const method& how) { return how.tuning.has_value(); });
-    });
-    return has_tuning ? 4 : 3;
-}
 
 std::vector<row_result> run_parts(const std::string& preset, const std::vector<part>& parts, progress& shown) {
     shown.stage("text to byte-pair tokens");
@@ -135,19 +111,17 @@ std::vector<row_result> run_parts(const std::string& preset, const std::vector<p
         const char* title;
         std::vector<task> tasks;
     };
-    stage_of_work models{"models", {}}, weights{"tuned weights", {}}, rows{"rows", {}};
+    stage_of_work models{"models", {}}, rows{"rows", {}};
     for (const part& p : parts) {
-        models.tasks.push_back({&p.s, "the model", pretraining_job, described(p.s), pretraining_cost(p.s), true});
-        add_tunings(p, weights.tasks);
+        models.tasks.push_back({&p.s, "the model", pretraining_job, described(p.s), pretraining_cost(p.s)});
         for (const method& how : p.rows) {
             const double cost = evaluation_cost(p.s) + learning_cost(p.s, how);
             rows.tasks.push_back({&p.s, how.name, how.file_name(), described(p.s, how), cost});
         }
     }
     const std::vector<task> all_rows = rows.tasks;
-    std::vector<stage_of_work*> stages{&models, &rows};
-    if (stages_of(parts) > 3) stages.insert(stages.begin() + 1, &weights);
-    for (stage_of_work* stage : {&weights, &rows}) std::ranges::stable_sort(stage->tasks, std::greater{}, &task::work);
+    const std::array stages{&models, &rows};
+    std::ranges::stable_sort(rows.tasks, std::greater{}, &task::work);
     std::vector<double> work;
     for (stage_of_work* stage : stages) {
         std::erase_if(stage->tasks, is_done);
@@ -171,10 +145,8 @@ std::vector<row_result> run_parts(const std::string& preset, const std::vector<p
         begin += jobs.size();
         if (stage != &models || !tell_refused(parts, shown)) continue;
         work.clear();
-        for (stage_of_work* next : {&weights, &rows}) {
-            std::erase_if(next->tasks, [](const task& t) { return is_refused(*t.s); });
-            for (const task& t : next->tasks) work.push_back(t.work);
-        }
+        std::erase_if(rows.tasks, [](const task& t) { return is_refused(*t.s); });
+        for (const task& t : rows.tasks) work.push_back(t.work);
         clock = work_clock(work);
         begin = 0;
     }

@@ -19,8 +19,8 @@ struct part {
     std::vector<method> rows;
 };
 
-/// Number of stages of run_parts: text, models, tuned weights if any row has them, and rows.
-int stages_of(const std::vector<part>& parts);
+/// Number of stages of run_parts: text, models, and rows.
+inline constexpr int stages_of_parts = 3;
 
 /// Runs all jobs for which settings.out has no result with the same settings. All parts must have the same settings.out
 /// and text.

@@ -42,20 +42,10 @@ search_result search(const settings& s, const method& how, const decoder& model,
     return how.search->find({loss_at, windows * length}, how.search_budget(s));
 }
 
-// The weights of a row, and in `reads` the numbers that were tuned beside them.
-shared_decoder weights_of(const settings& s, const method& how, reading& reads, row_result& r) {
-    if (!how.tuning) return load_decoder(s, work_files(s).model);
-    const std::string job = job_of(*how.tuning);
-    const row_result tuned = load_row_result(work_files(s).result_of(job));
-    reads.numbers = tuned.policy_parameters;
-    r.token_forwards = tuned.token_forwards;
-    return load_decoder(s, work_files(s).weights_of(job));
-}
-
 void make_row(const settings& s, const method& how, const corpus& tokens, row_result& r,
               const progress_report& report) {
     reading reads = how.reads;
-    const shared_decoder model = weights_of(s, how, reads, r);
+    const shared_decoder model = load_decoder(s, work_files(s).model);
     const double learned = how.finds_numbers() ? 0.7 : 0.0;  // the share of learning in this job
     const auto report_some = [&](double share) { report(learned * share); };
     if (how.search) {
@@ -72,25 +62,14 @@ void make_row(const settings& s, const method& how, const corpus& tokens, row_re
         r.token_forwards += found.token_forwards;
     }
     if (r.policy_parameters.empty()) {
-        r.policy_parameters = reads.numbers.empty() ? first_numbers(s, reads) : reads.numbers;
+        r.policy_parameters = first_numbers(s, reads);
     }
     const window_set set =
         s.evaluate_on_dev ? window_set{tokens.dev, dev_windows} : window_set{tokens.test, test_windows};
     r.observations = evaluate(s, *model, reads, set, [&](double share) { report(learned + (1.0 - learned) * share); });
 }
 
-void make_weights(const settings& s, const weight_tuning& how, const corpus& tokens, row_result& r,
-                  const progress_report& report) {
-    const shared_decoder start = load_decoder(s, work_files(s).model);
-    const tuning_outcome made = tune_weights(s, *start, how, tokens.train, report);
-    r.policy_parameters = made.numbers;
-    r.token_forwards = made.token_forwards;
-    save(*made.model, work_files(s).weights_of(job_of(how)));
-}
-
 }  // namespace
-
-std::string job_of(const weight_tuning& tuning) { return "weights_" + file_name_of(tuning.name); }
 
 void run_worker(const settings& s, const std::string& job, const progress_report& report) {
     keep_freed_memory();
@@ -106,18 +85,10 @@ void run_worker(const settings& s, const std::string& job, const progress_report
     } else {
         const std::vector<method> rows = rows_of(s);
         const auto row = std::ranges::find(rows, job, &method::file_name);
-        const auto of_weights =
-            std::ranges::find_if(rows, [&](const method& m) { return m.tuning && job_of(*m.tuning) == job; });
-        if (row != rows.end()) {
-            r.settings = described(s, *row);
-            r.row = row->name;
-            make_row(s, *row, tokens, r, report);
-        } else if (of_weights != rows.end()) {
-            r.settings = described(s) + described(s, *of_weights->tuning);
-            make_weights(s, *of_weights->tuning, tokens, r, report);
-        } else {
-            throw std::runtime_error("demo: no row is called '" + job + "'");
-        }
+        if (row == rows.end()) throw std::runtime_error("demo: no row is called '" + job + "'");
+        r.settings = described(s, *row);
+        r.row = row->name;
+        make_row(s, *row, tokens, r, report);
     }
     r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     save(r, work_files(s).result_of(job));

@@ -17,15 +17,12 @@ struct work_files {
           tokens(s.out / "work" / "tokens.bin"),
           model(folder / "model.bin") {}
     std::filesystem::path result_of(const std::string& job) const { return folder / (job + ".txt"); }
-    std::filesystem::path weights_of(const std::string& job) const { return folder / (job + ".bin"); }
     std::filesystem::path log_of(const std::string& job) const { return folder / (job + ".log"); }
     std::filesystem::path folder, tokens, model;
 };
 
-/// Names of jobs: the one that trains the model; jobs that tune weights have the names of these weights; all others are
-/// rows, by file name.
+/// The name of the job that trains the model; all others are rows, by file name.
 inline constexpr const char* pretraining_job = "pretraining";
-std::string job_of(const weight_tuning& tuning);
 
 /// Runs one job: reads the tokens and the initial weights, and writes the job's result and new weights. The weights of
 /// a model that does not pass the gate are not written.

@@ -27,8 +27,9 @@ const std::vector<token> key_is{378, 1301, 1646, 314, 216}, remember{30, 5258, 3
     is_the_key{314, 260, 1301, 1646, 30}, what_is{1812, 314, 260, 1301, 1646, 47, 378, 1301, 1646, 314, 216};
 constexpr token zero = 32;
 constexpr std::size_t digits = 5;
+constexpr index_t question_tokens = 16;  // with the answer; they have a place behind a window
 
-constexpr std::uint64_t heldout_stream = 17, learning_stream = 7;
+constexpr std::uint64_t heldout_stream = 17, learning_stream = 7, dev_stream = 27, document_stream = 37;
 constexpr index_t copied_tokens = 64;  // at the end of a window of learning
 
 std::vector<token> joined(const std::vector<std::vector<token>>& parts) {
@@ -110,6 +111,21 @@ struct measured_model::parts {
         const index_t asked_from = question.size(0) - static_cast<index_t>(digits);
         return model.losses(hidden.slice(0, asked_from - 1, -1), question.slice(0, asked_from));
     }
+
+    // Keys at random places of the first `room` tokens of a cache, each alone; the question stands at the end.
+    void ask_keys(generator& draw, const kv_cache& kept, index_t room, index_t keys, const rotation& by,
+                  index_t context, index_t window, std::vector<observation>& seen) const {
+        for (index_t k = 0; k < keys; ++k) {
+            std::array<token, digits> key;
+            for (token& digit : key) digit = static_cast<token>(zero + cordage::draw_below(draw, 10));
+            const auto place = static_cast<index_t>(cordage::draw_below(draw, static_cast<std::uint64_t>(room)));
+            const token_losses answer = asked(kept, place, key, by);
+            const index_t distance =
+                kept.position_ids[-1].item<index_t>() + 1 - kept.position_ids[place].item<index_t>();
+            seen.push_back({measure::match, context, window, distance, answer.is_first.all().item<bool>() ? 1.0 : 0.0});
+            seen.push_back({measure::value_loss, context, window, distance, answer.nats.mean().item<double>()});
+        }
+    }
 };
 
 measured_model::measured_model(const std::filesystem::path& model, std::filesystem::path texts)
@@ -167,8 +183,7 @@ std::vector<observation> measured_model::chunks(const rule& by, index_t context,
     const chunk_shape shape;
     const std::array texts{own_->text("heldout_kjv"), own_->text("heldout_rust")};
     const rotation rotates = rotation_of(by, rope(), context);
-    // The question has a place behind the window.
-    const index_t end = context - static_cast<index_t>(what_is.size() + digits);
+    const index_t end = context - question_tokens;
     std::vector<observation> seen;
     for (index_t i = 0; i < windows; ++i) {
         generator draw = stream(heldout_stream, static_cast<std::uint64_t>(i));
@@ -180,17 +195,54 @@ std::vector<observation> measured_model::chunks(const rule& by, index_t context,
         kv_cache kept;
         const double loss = own_->last_loss(w, shape.last, rotates, &kept).item<double>();
         seen.push_back({measure::plain_loss, context, i, 0, loss});
-        const auto room = static_cast<std::uint64_t>(chunk_tokens - 2 * shape.last);
-        for (index_t k = 0; k < keys; ++k) {
-            std::array<token, digits> key;
-            for (token& digit : key) digit = static_cast<token>(zero + cordage::draw_below(draw, 10));
-            const auto place = static_cast<index_t>(cordage::draw_below(draw, room));
-            const token_losses answer = own_->asked(kept, place, key, rotates);
-            const index_t distance = end - w.position_ids[static_cast<std::size_t>(place)];
-            seen.push_back({measure::match, context, i, distance, answer.is_first.all().item<bool>() ? 1.0 : 0.0});
-            seen.push_back({measure::value_loss, context, i, distance, answer.nats.mean().item<double>()});
-        }
+        own_->ask_keys(draw, kept, chunk_tokens - 2 * shape.last, keys, rotates, context, i, seen);
         report(static_cast<double>(i + 1) / static_cast<double>(windows), seen);
+    }
+    return seen;
+}
+
+std::vector<observation> measured_model::end_of_document(const rule& by, const std::string& name, index_t number,
+                                                         index_t window, index_t context, index_t keys) const {
+    const at::NoGradGuard no_gradient;
+    const rotation rotates = rotation_of(by, rope(), context);
+    const std::vector<token> text = own_->text(name.c_str());
+    if (std::ssize(text) < window) throw std::runtime_error("study: " + name + " is shorter than the window");
+    const index_t count = context - question_tokens, before = count - counted_tokens - 1;
+    const at::Tensor tokens = ids_of(text).slice(0, window - context, window - question_tokens);
+    kv_cache kept;
+    for (index_t first = 0; first < before; first += block_tokens) {
+        const index_t end = std::min(before, first + block_tokens);
+        kv_cache next;
+        own_->model.hidden(tokens.slice(0, first, end), at::arange(first, end, at::kLong), rotates, kept, &next);
+        kept = std::move(next);
+    }
+    kv_cache all;
+    const at::Tensor hidden =
+        own_->model.hidden(tokens.slice(0, before), at::arange(before, count, at::kLong), rotates, kept, &all);
+    kept = {};
+    const token_losses last = own_->model.losses(hidden.slice(0, 0, -1), tokens.slice(0, before + 1));
+    std::vector<observation> seen{
+        {measure::plain_loss, context, number, 0, last.nats.mean().item<double>()},
+        {measure::plain_hit, context, number, 0, last.is_first.to(at::kDouble).mean().item<double>()}};
+    generator draw = stream(document_stream, static_cast<std::uint64_t>(number));
+    own_->ask_keys(draw, all, before - block_tokens, keys, rotates, context, number, seen);
+    return seen;
+}
+
+std::vector<observation> measured_model::judged(const rule& by, index_t context) const {
+    const at::NoGradGuard no_gradient;
+    const rotation rotates = rotation_of(by, rope(), context);
+    const chunk_shape shape;
+    const std::array texts{own_->text("dev_kjv"), own_->text("dev_python")};
+    std::vector<observation> seen;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        generator draw = stream(dev_stream, i);
+        const chunk_window chunks = draw_with_copy(draw, texts[i], chunk_tokens, copied_tokens, context, shape),
+                           dense = draw_with_copy(draw, texts[i], dense_tokens, 0, dense_tokens, shape);
+        for (const chunk_window* w : {&chunks, &dense}) {
+            const double loss = own_->last_loss(*w, shape.last, rotates, nullptr).item<double>();
+            seen.push_back({measure::plain_loss, context, static_cast<index_t>(w == &dense ? i + 2 : i), 0, loss});
+        }
     }
     return seen;
 }
@@ -207,16 +259,21 @@ std::pair<rule, std::vector<observation>> measured_model::learned(const rule& st
     const std::array texts{own_->text("train_kjv"), own_->text("train_python")};
     const rule_learning& how = start.learning;
     const chunk_shape shape;
-    generator draw = stream(learning_stream, 0);
+    generator draw = stream(learning_stream, how.seed);
     std::vector<observation> seen;
     for (index_t step = 0; step < how.steps; ++step) {
         const double low = std::log(static_cast<double>(how.least)), high = std::log(static_cast<double>(how.most));
         const index_t context = std::llround(std::exp(cordage::draw_real(draw, low, high)));
         const auto& text = texts[static_cast<std::size_t>(step % 2)];
-        const chunk_window w = draw_with_copy(draw, text, chunk_tokens, copied_tokens, context, shape);
-        const auto basis = cordage::aten::basis_of(start.policy, rope(), at::cat(numbers), start.t_at(context));
-        const at::Tensor loss = own_->last_loss(w, shape.last, {basis.inv_freq, basis.attention_factor}, nullptr);
-        loss.backward();
+        std::vector<chunk_window> windows{draw_with_copy(draw, text, chunk_tokens, copied_tokens, context, shape)};
+        if (how.has_dense) windows.push_back(draw_with_copy(draw, text, dense_tokens, 0, dense_tokens, shape));
+        double sum = 0.0;
+        for (const chunk_window& w : windows) {  // one at a time, as their scores fill the memory
+            const auto basis = cordage::aten::basis_of(start.policy, rope(), at::cat(numbers), start.t_at(context));
+            const at::Tensor loss = own_->last_loss(w, shape.last, {basis.inv_freq, basis.attention_factor}, nullptr);
+            (loss / static_cast<double>(windows.size())).backward();
+            sum += loss.item<double>();
+        }
         const double factor = rate_factor(step, how.steps, static_cast<double>(how.steps) / 10.0 - 1.0);
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             const double rate = i == 0 ? how.rate : how.temperature_rate;
@@ -224,7 +281,7 @@ std::pair<rule, std::vector<observation>> measured_model::learned(const rule& st
         }
         adam.step();
         adam.zero_grad();
-        seen.push_back({measure::plain_loss, context, 0, step, loss.item<double>()});
+        seen.push_back({measure::plain_loss, context, 0, step, sum / static_cast<double>(windows.size())});
         report(static_cast<double>(step + 1) / static_cast<double>(how.steps), seen);
     }
     rule made = start;

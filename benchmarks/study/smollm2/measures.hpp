@@ -18,6 +18,8 @@ using measuring_report = std::function<void(double share, const std::vector<obse
 
 /// Tokens of a block of a document, and of a window of chunks.
 inline constexpr index_t block_tokens = 1024, chunk_tokens = 1024;
+/// Tokens of a window without gaps, in searches and learning; the last tokens of a document, whose loss counts.
+inline constexpr index_t dense_tokens = 2048, counted_tokens = 1024;
 
 /// The model and its texts.
 class measured_model {
@@ -43,6 +45,17 @@ class measured_model {
     /// decoding gives all five digits, and value_loss, their mean loss.
     std::vector<observation> chunks(const rule& by, index_t context, index_t windows, index_t keys,
                                     const measuring_report& report) const;
+
+    /// The last `context` of the first `window` tokens of a document, the same last tokens for each context, under the
+    /// rule for it: plain_loss and plain_hit of the last counted_tokens, and pass keys as in chunks. The observations'
+    /// window is `number`, which also draws the keys.
+    std::vector<observation> end_of_document(const rule& by, const std::string& name, index_t number, index_t window,
+                                             index_t context, index_t keys) const;
+
+    /// What searches and learning lower, on text of their own: plain_loss of a window of chunks that spans `context`,
+    /// whose end repeats a passage, and of a window of dense_tokens without gaps, both under the rule for `context`;
+    /// windows 0 and 1 are of chunks, 2 and 3 without gaps.
+    std::vector<observation> judged(const rule& by, index_t context) const;
 
     /// Learns the rule's numbers, by plain text alone. @returns the rule with its numbers, and plain_loss of the window
     /// of each step

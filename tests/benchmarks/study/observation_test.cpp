@@ -93,7 +93,8 @@ TEST_CASE("benchmarks/study/observation: what is not such a file is refused by l
     CHECK(refusal(changed("512 1\n", "512 0.5\n")) == "row.txt:7: value '0.5' must be 0 or 1");
     CHECK(refusal(changed("512 1\n", "512\n")) == "row.txt:7: value '' must be 0 or 1");
     CHECK(refusal(changed("copy_loss", "lost\x1b[2J")) ==
-          "row.txt:8: measure 'lost?[2J' must be match, copy_loss, value_loss, plain_loss or copy_hit, or 'end' after "
+          "row.txt:8: measure 'lost?[2J' must be match, copy_loss, value_loss, plain_loss, copy_hit or plain_hit, or "
+          "'end' after "
           "the "
           "last line");
     CHECK(refusal(changed("2048 inf", "2048 -1")) == "row.txt:9: value '-1' must be nats, 0 ... inf");

@@ -77,7 +77,8 @@ TEST_CASE("benchmarks/study/report/claims: a verdict depends on the whole interv
 }
 
 TEST_CASE(
-    "benchmarks/study/report/claims: all parts of a claim must be supported, and one that is refuted refutes it") {
+    "benchmarks/study/report/claims: all parts of a claim must be supported, and one that is refuted after correction "
+    "refutes it") {
     std::vector<row_result> rows;
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         rows.push_back(row_of("none", seed, {8, 0, 0}, 2.0));
@@ -91,6 +92,22 @@ TEST_CASE(
     CHECK(verdict_on({{measure::match, 2, side::above}, {measure::copy_loss, 4, side::below}}) == verdict::supported);
     CHECK(verdict_on({{measure::match, 2, side::above}, {measure::match, 4, side::above}}) == verdict::inconclusive);
     CHECK(verdict_on({{measure::match, 4, side::above}, {measure::match, 2, side::below}}) == verdict::refuted);
+    // Alone, the first part is refuted at 5 %, but not beside another that may refute as well.
+    std::vector<row_result> close;
+    for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
+        close.push_back(row_of("none", seed, {8, 4, 4}));
+        close.push_back(row_of("more loss", seed, {8, 4, 4}, seed == 4 ? 2.01 : 2.1));
+    }
+    const study_results of_close(close);
+    const double p = of_close.difference("more loss", "none", {measure::copy_loss, 256}).p;
+    REQUIRE(p < 0.05);
+    REQUIRE(2.0 * p > 0.05);
+    const auto close_verdict = [&](std::vector<expectation> parts) {
+        return found({"", "more loss", "none", std::move(parts)}, of_close, 128)->all;
+    };
+    CHECK(close_verdict({{measure::copy_loss, 2, side::below}}) == verdict::refuted);
+    CHECK(close_verdict({{measure::copy_loss, 2, side::below}, {measure::match, 2, side::above}}) ==
+          verdict::inconclusive);
     // A mean, and a row at two lengths.
     CHECK(found({"", "far", "", {{measure::match, 2, side::above, 0.5}}}, results, 128)->all == verdict::supported);
     CHECK(found({"", "none", "", {{measure::match, 2, side::above, 0.5}}}, results, 128)->all == verdict::refuted);

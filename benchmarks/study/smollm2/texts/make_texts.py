@@ -43,6 +43,11 @@ def rust_book(first, last):
     return main_text([page for page in sorted(RUST.glob("ch??-??-*.html")) if first <= int(page.name[2:4]) <= last])
 
 
+def rust_pages(*folders):
+    """All pages of some folders of Rust's books, in the order of their names."""
+    return main_text([page for folder in folders for page in sorted((RUST.parent / folder).rglob("*.html")) if page.name != "print.html"])
+
+
 def main_text(pages):
     parser = MainText()
     for page in pages:
@@ -61,15 +66,19 @@ def python_docs(*pages):
 
 
 def long_texts():
-    books = [page for book in ("reference", "nomicon", "rust-by-example", "rustc", "book") for page in sorted((RUST.parent / book).rglob("*.html"))
-             if page.name != "print.html"]
     pages = sorted(str(page.relative_to(PYTHON))[:-len(".rst.txt")] for page in PYTHON.rglob("*.rst.txt"))
-    return {"train": python_docs(*pages) + king_james("Gen1:1-Rev22:21"), "test": main_text(books)}
+    return {"train": python_docs(*pages) + king_james("Gen1:1-Rev22:21"), "test": rust_pages("reference", "nomicon", "rust-by-example", "rustc", "book")}
 
 
 # name: the text, the first token taken of it, the number of tokens
 TEXTS = {
     "document_rust": (lambda: rust_book(3, 9), 0, 16384),
+    "document_reference": (lambda: rust_pages("reference/items", "reference/expressions"), 0, 12288),
+    "document_nomicon": (lambda: rust_pages("nomicon"), 0, 12288),
+    "document_library": (lambda: python_docs("library/collections", "library/itertools", "library/decimal"), 0, 12288),
+    "document_c_api": (lambda: python_docs("extending/extending", "extending/newtypes_tutorial", "c-api/intro"), 0, 12288),
+    "document_kjv": (lambda: king_james("Isa1:1-Isa66:24"), 0, 12288),
+    "dev_document": (lambda: python_docs("library/argparse", "library/sqlite3"), 0, 12288),
     "heldout_rust": (lambda: rust_book(15, 17), 0, 6144),
     "heldout_kjv": (lambda: king_james("Luke1:1-John21:25"), 0, 6144),
     "dev_kjv": (lambda: king_james("Ruth1:1-1Sam31:13"), 0, 4608),

@@ -216,6 +216,22 @@ TEST_CASE("dispatched: a norm with more weights than a table takes runs on the c
     CHECK(result_by(dispatched{}) == result_by(backend::compiled{}));
 }
 
+TEST_CASE("dispatched: a table of cos and sin is written to its end and no further") {
+    std::vector<double> inv_freq;
+    for (index_t i = 0; i < 37; ++i) inv_freq.push_back(1.0 / static_cast<double>(1 + i));  // no whole vectors
+    const basis b(inv_freq);
+    const std::vector<std::int32_t> position_ids{3, 70'000};
+    const exact_angles angles(b, position_ids);
+    std::vector<float> cos(2 * 37 + 16, 7.0f), sin = cos;
+    backend::fill_range(dispatched{}, angles, cos.data(), sin.data(), 0, 2);
+    for (std::size_t i = 0; i < cos.size(); ++i) {
+        const auto token = static_cast<index_t>(i / 37), pair = static_cast<index_t>(i % 37);
+        const auto at = token < 2 ? cos_sin_at<double>(angles, 0, token, pair) : cos_sin<double>{7.0, 7.0};
+        CHECK(static_cast<double>(cos[i]) == doctest::Approx(at.cos).epsilon(1e-6));
+        CHECK(static_cast<double>(sin[i]) == doctest::Approx(at.sin).epsilon(1e-6));
+    }
+}
+
 TEST_CASE("dispatched: kernels have names") {
     CHECK(backend::kernels_named("f", "baseline") == &backend::baseline_kernels);
     CHECK(backend::kernels_named("f", "best") == backend::chosen_kernels().load());

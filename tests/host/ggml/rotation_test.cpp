@@ -357,7 +357,7 @@ TEST_CASE("host/ggml/rotation: keys go into rows of a cache with the bits of a r
 }
 
 TEST_CASE("host/ggml/rotation: what does not fit a cache gets one error that names it, and nothing is written") {
-    std::vector<float> raw = drawn(std::size_t{3} * 2 * 32), cache = drawn(std::size_t{5} * 64);
+    std::vector<float> raw = drawn(std::size_t{3} * 4 * 32), cache = drawn(std::size_t{5} * 64);
     const std::vector<float> before = cache;
     std::vector<std::int32_t> ids{0, 1, 2};
     std::vector<std::int64_t> rows{0, 4, 1};

@@ -153,3 +153,16 @@ TEST_CASE("config/layers: a layer whose rule the file does not tell is an error"
     CHECK(alike.indexer_at(100) == nullptr);
     CHECK_THROWS_AS(alike.at(-1), value_error);
 }
+
+TEST_CASE("config/layers: a dictionary of the rotation in itself is no layer type") {
+    for (const std::string name : {"rope_scaling", "rope_parameters"}) {
+        const std::string inner = "\"" + name + R"(": {"rope_type": "linear", "factor": 2.0})";
+        CHECK_THROWS_WITH_AS(
+            hf::read_config(config("llama", 2, R"("rope_parameters": {"rope_theta": 500.0, )" + inner + "}")),
+            ("rope_parameters: key '" + name +
+             "' must be left out and its values given in rope_parameters: a dictionary in a dictionary is of a layer "
+             "type")
+                .c_str(),
+            value_error);
+    }
+}

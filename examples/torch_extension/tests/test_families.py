@@ -16,7 +16,7 @@ ROTATED = [family for family in asking() if family not in REFUSED]
 NOT_HALVED = {"phimoe": "makes its frequencies anew at each call", "ministral3": "has no rule without YaRN",
               "mistral4": "has no rule without YaRN", "openai_privacy_filter": "has no rule without YaRN"}
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
-SCALED = dict.fromkeys(("apertus", "cwm", "gpt_oss", "higgs_audio_v2"), PLAIN) | {  # by default
+SCALED = dict.fromkeys(("apertus", "apertus1p5", "cwm", "gpt_oss", "higgs_audio_v2"), PLAIN) | {  # by default
     "lfm3": {"full_attention": PLAIN, "sliding_attention": PLAIN}}
 ONE_ANGLE_A_HEAD = ("neucodec", "xcodec2")  # positions count heads, so that no score depends on the frequencies
 
@@ -58,7 +58,7 @@ def test_families_whose_other_function_interleaves(family):
 def test_every_family_at_another_t(family):
     model, inputs = small(family, **{"rope_parameters": SCALED[family]} if family in SCALED else {})
     scaling = {"rope_type": "linear", "factor": 2.0}
-    if family == "beam":  # whose full attention is not rotated
+    if family in ("beam", "dory"):  # whose full attention is not rotated
         with pytest.raises(ValueError, match="scaling is of layers 'full_attention'"):
             apply_to(model, scaling)
         return

@@ -336,6 +336,12 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
         if (dict.json().size() > most_layer_types) {
             dict.refuse({dict.json().size(), " layer types must be at most ", most_layer_types});
         }
+        for (const char* const name : {"rope_scaling", "rope_parameters"}) {
+            const auto* const inner = dict.find(name);
+            if (inner == nullptr || !inner->is_object()) continue;
+            dict.refuse({"key '", name, "' must be left out and its values given in ", dict.where(),
+                         ": a dictionary in a dictionary is of a layer type"});
+        }
         for (const auto& [layer_type, entry] : dict.json().items()) {
             if (entry.is_null() && is_key_of_dictionary(layer_type)) continue;  // a value that is not given
             if (!entry.is_object() && !entry.is_null()) {

@@ -180,9 +180,9 @@ def test_errors_name_the_argument():
 def test_a_rope_dictionary_with_settings_that_nothing_reads_is_an_error(scaling, said):
     model = small("llama")
     for given in (scaling, [scaling, scaling]):
-        with pytest.raises(ValueError, match=f"apply_to: scaling: .*{said}"):
+        with pytest.raises(ValueError, match=f"(apply_to: scaling|rope_parameters): .*{said}"):
             apply_to(model, given)
-    with pytest.raises(ValueError, match=f"LeRoPE: scaling: .*{said}"):
+    with pytest.raises(ValueError, match=f"(LeRoPE: scaling|rope_parameters): .*{said}"):
         LeRoPE(model.config, scaling)
     nested = {"full_attention": {"rope_type": "linear", "factor": 5.0}, "sliding_attention": {"rope_type": "default"}}
     with pytest.raises(ValueError, match="apply_to: scaling: .*'(full|sliding)_attention'"):

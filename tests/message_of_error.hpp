@@ -8,11 +8,12 @@
 
 namespace cordage_test {
 
-/// What call() throws as an error of cordage, or "" if it throws nothing.
+/// What call() throws as an Error, or "" if it throws nothing.
+template <class Error = cordage::error>
 std::string message_of_error(const auto& call) {
     try {
         call();
-    } catch (const cordage::error& why) {
+    } catch (const Error& why) {
         return why.what();
     }
     return "";

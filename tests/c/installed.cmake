@@ -1,22 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Installs the build in `build` with the shared library, moves what was installed, and builds the page's C program with
-# it by CMake and by pkg-config.
-file(REMOVE_RECURSE "${scratch}")
-foreach(component "" cordage_c)
-  set(of_component "")
-  if(component)
-    set(of_component --component ${component})
-  endif()
-  execute_process(COMMAND ${CMAKE_COMMAND} --install "${build}" ${of_component} --prefix "${scratch}/installed"
-    OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-endforeach()
-file(RENAME "${scratch}/installed" "${scratch}/prefix")
-
-execute_process(COMMAND ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/../package/c" -B "${scratch}/consumer"
-  -G "${generator}" "-DCMAKE_C_COMPILER=${compiler}" "-DCMAKE_PREFIX_PATH=${scratch}/prefix" "-Dpage=${page}"
-  COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND ${CMAKE_COMMAND} --build "${scratch}/consumer" COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND "${scratch}/consumer/app" COMMAND_ERROR_IS_FATAL ANY)
+# The shared library, installed; and the page's C program built with it by pkg-config too.
+set(component cordage_c)
+set(project c)
+set(settings "-DCMAKE_C_COMPILER=${compiler}" "-Dpage=${page}")
+include("${CMAKE_CURRENT_LIST_DIR}/../package/installed_component.cmake")
 
 find_program(pkg_config pkg-config)
 if(pkg_config)

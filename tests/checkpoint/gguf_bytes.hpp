@@ -11,6 +11,7 @@
 
 #include "checkpoint/written_files.hpp"
 #include "cordage/checkpoint/gguf.hpp"
+#include "message_of_error.hpp"
 
 namespace cordage_test {
 
@@ -67,12 +68,7 @@ struct gguf_bytes {
     cordage::gguf_file file() const { return cordage::gguf_file(std::make_unique<std::istringstream>(all), "test"); }
     /// The message with which the file is refused.
     std::string refusal() const {
-        try {
-            file();
-        } catch (const cordage::value_error& why) {
-            return why.what();
-        }
-        return "nothing was thrown";
+        return message_of_error<cordage::value_error>([&] { file(); });
     }
 };
 

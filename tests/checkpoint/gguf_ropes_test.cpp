@@ -47,12 +47,7 @@ struct model_to_write {
     }
     hf::model_ropes read(bool lenient = false) const { return hf::read_gguf(file(), {.lenient = lenient}); }
     std::string refusal() const {
-        try {
-            read();
-        } catch (const error& why) {
-            return why.what();
-        }
-        return "nothing was thrown";
+        return cordage_test::message_of_error([&] { read(); });
     }
 };
 

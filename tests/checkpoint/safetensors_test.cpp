@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "checkpoint/written_files.hpp"
+#include "message_of_error.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
@@ -22,12 +23,7 @@ safetensors_file opened(const std::string& bytes) {
 }
 /// The message with which a file is rejected.
 std::string refusal(const std::string& bytes) {
-    try {
-        opened(bytes);
-    } catch (const value_error& why) {
-        return why.what();
-    }
-    return "nothing was thrown";
+    return cordage_test::message_of_error<value_error>([&] { opened(bytes); });
 }
 /// As above, for a header over some bytes of data.
 std::string refusal(const std::string& header, std::size_t data) {

@@ -212,10 +212,12 @@ inline void rotate_range_of(bool pairs_are_interleaved, const cos_sin_tables& ta
         std::visit(
             [&]<class O>(const O& of) {
                 const auto& table = tables.of<typename O::compute>();
-                const O* const one[]{&of};
-                const operand_list<O> list(one);
-                pairs_are_interleaved ? rotate_range<interleaved, backend::forward>(fastest{}, table, list, first, last)
-                                      : rotate_range<half_split, backend::forward>(fastest{}, table, list, first, last);
+                const auto rotate = [&](const auto& one) {
+                    pairs_are_interleaved
+                        ? rotate_range<interleaved, backend::forward>(fastest{}, table, one, first, last)
+                        : rotate_range<half_split, backend::forward>(fastest{}, table, one, first, last);
+                };
+                with_operands(rotate, of);
             },
             o);
     };

@@ -35,15 +35,15 @@ void fill_range(counting, const Source& angles, Real* cos, Real* sin, cordage::i
 
 /// Another one made of building blocks: its own loop, the library's pair of heads, operands one by one.
 struct by_pairs {};
-template <cordage::pairing Pairing, class Direction, class Source, class Operands>
-void rotate_range(by_pairs, const Source& angles, const Operands& operands, cordage::index_t begin,
+template <cordage::pairing Pairing, class Direction, class Source, class O>
+void rotate_range(by_pairs, const Source& angles, const cordage::operand_list<O>& operands, cordage::index_t begin,
                   cordage::index_t end) noexcept {
-    using real = cordage::compute_type<Operands>;
+    using real = typename O::compute;
     const cordage::index_t pairs = angles.pairs(), tokens = angles.tokens();
     for (cordage::index_t i = begin; i < end; ++i) {
         const cordage::index_t row = i / tokens, token = i % tokens;
         const auto factor = static_cast<real>(Direction::extra_factor(angles.attention_factor(row, token)));
-        cordage::for_each_operand(operands, [&](const auto& o) {
+        for (const O& o : operands) {
             for (cordage::index_t pair = 0; pair < pairs; ++pair) {
                 const auto at = cordage::cos_sin_at<real>(angles, row, token, pair);
                 cordage::backend::rotate_pair<Pairing>(
@@ -51,7 +51,7 @@ void rotate_range(by_pairs, const Source& angles, const Operands& operands, cord
                     cordage::cos_sin<real>{at.cos * factor, Direction::sine_sign * factor * at.sin});
             }
             cordage::backend::copy_unrotated(o, row, token, 2 * pairs);
-        });
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A backend without rotate_range: the error shows what to write.
-// expected: cordage: a backend needs 'template <pairing P, class Direction, class Source, class Operands> void
-// expected: rotate_range(my_backend, const Source& angles, const Operands& operands, index_t begin, index_t end)
+// expected: cordage: a backend needs 'template <pairing P, class Direction, class Source, class O> void
+// expected: rotate_range(my_backend, const Source& angles, const operand_list<O>& operands, index_t begin, index_t end)
 #include "cordage/rotate/forward.hpp"
 
 namespace mine {

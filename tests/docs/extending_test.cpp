@@ -72,22 +72,22 @@ static_assert(cordage::format_of<scaled_int8, std::int8_t>);
 /// A backend that finishes one tensor of a token before it begins the next.
 struct tensor_by_tensor {};
 
-template <cordage::pairing Pairing, class Direction, class Source, class Operands>
-void rotate_range(tensor_by_tensor, const Source& angles, const Operands& operands, index_t begin,
+template <cordage::pairing Pairing, class Direction, class Source, class O>
+void rotate_range(tensor_by_tensor, const Source& angles, const cordage::operand_list<O>& operands, index_t begin,
                   index_t end) noexcept {
-    using real = cordage::compute_type<Operands>;  // float or double
+    using real = typename O::compute;  // float or double
     const index_t pairs = angles.pairs();
     for (index_t i = begin; i < end; ++i) {  // tokens, counted over the rows of the batch
         const index_t row = i / angles.tokens(), token = i % angles.tokens();
         const double extra = Direction::extra_factor(angles.attention_factor(row, token));
-        cordage::for_each_operand(operands, [&](const auto& operand) {
+        for (const O& operand : operands) {
             for (index_t pair = 0; pair < pairs; ++pair) {
                 auto at = cordage::cos_sin_at<real>(angles, row, token, pair);  // times the attention factor
                 at = {at.cos * static_cast<real>(extra), at.sin * static_cast<real>(Direction::sine_sign * extra)};
                 cordage::backend::rotate_pair<Pairing>(operand, row, token, pair, pairs, at);
             }
             cordage::backend::copy_unrotated(operand, row, token, 2 * pairs);
-        });
+        }
     }
 }
 static_assert(cordage::backend::has_rotate_range<tensor_by_tensor>);

@@ -155,9 +155,9 @@ TEST_CASE("rotate/memories: scales of other strides than those of the elements a
                              shape_error);
     };
     with({scales.data() + 5, 0, -2, -1}, false,
-         "rotate_forward: y's scales strides [0, -2, -1, 1] must not be negative");
+         "rotate_forward: x's scales strides [0, -2, -1, 1] must not be negative");
     with({scales.data(), 0, index_t{1} << 61, 1}, true,
-         "rotate_forward: y's scales [1, 3, 2, 1] with strides [0, 2305843009213693952, 1, 1] must span at most 2^58 "
+         "rotate_forward: x's scales [1, 3, 2, 1] with strides [0, 2305843009213693952, 1, 1] must span at most 2^58 "
          "elements and 2^62 bytes");
 }
 

@@ -161,8 +161,14 @@ CORDAGE_HOST_DEVICE bool is_valid_pair(const S& source, index_t row, index_t tok
 /// Whether the rotation of a token is the identity: its phases are 0 and its factor is 1.
 template <class S>
 CORDAGE_ALWAYS_INLINE bool is_identity(const S& source, index_t row, index_t token) noexcept {
-    if constexpr (has_cos_sin<S>) {
-        return false;
+    if constexpr (requires { source.is_identity(row, token); }) {
+        return source.is_identity(row, token);
+    } else if constexpr (has_cos_sin<S>) {
+        for (index_t pair = 0; pair < source.pairs(); ++pair) {
+            const cos_sin<double> at = source.template at<double>(row, token, pair);
+            if (at.cos != 1.0 || at.sin != 0.0) return false;
+        }
+        return true;
     } else {
         std::uint64_t any = 0;
         for (index_t pair = 0; pair < source.pairs(); ++pair) any |= phase_at(source, row, token, pair);

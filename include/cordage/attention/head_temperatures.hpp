@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cordage/angles/exact_angles.hpp"
-#include "cordage/rotate/checks.hpp"
+#include "cordage/rotate/call.hpp"
 
 namespace cordage {
 

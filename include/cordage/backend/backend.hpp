@@ -26,12 +26,12 @@ using fastest = compiled;
 
 template <class B>
 concept has_rotate_range = requires(const exact_angles<std::int32_t>& angles,
-                                    std::span<const operand<float>* const> operands, index_t i) {
+                                    const operand_list<operand<float>>& operands, index_t i) {
     rotate_range<half_split, forward>(B{}, angles, operands, i, i);
 };
 template <class B>
 concept has_backward_range = requires(const exact_angles<std::int32_t>& angles,
-                                      std::span<const backward_operand<float>* const> operands,
+                                      const operand_list<backward_operand<float>>& operands,
                                       const angle_gradients& grads, index_t i) {
     backward_range<half_split>(B{}, angles, operands, grads, i, i);
 };
@@ -45,17 +45,17 @@ template <class B>
 constexpr void require_rotate_range() {
     static_assert(
         has_rotate_range<B>,
-        "cordage: a backend needs 'template <pairing P, class Direction, class Source, class Operands> void "
-        "rotate_range(my_backend, const Source& angles, const Operands& operands, index_t begin, index_t end) "
+        "cordage: a backend needs 'template <pairing P, class Direction, class Source, class O> void "
+        "rotate_range(my_backend, const Source& angles, const operand_list<O>& operands, index_t begin, index_t end) "
         "noexcept' beside it; docs/extending.md");
 }
 template <class B>
 constexpr void require_backward_range() {
     static_assert(
         has_backward_range<B>,
-        "cordage: a backend needs 'template <pairing P, class Source, class Operands> void "
-        "backward_range(my_backend, const Source& angles, const Operands& operands, const "
-        "backend::angle_gradients& grads, index_t begin, index_t end) noexcept' beside it; docs/extending.md");
+        "cordage: a backend needs 'template <pairing P, class Source, class O> void backward_range(my_backend, const "
+        "Source& angles, const operand_list<O>& operands, const backend::angle_gradients& grads, index_t begin, "
+        "index_t end) noexcept' beside it; docs/extending.md");
 }
 template <class B>
 constexpr void require_fill_range() {

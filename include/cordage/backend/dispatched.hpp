@@ -63,6 +63,10 @@ template <>
 inline constexpr bool simd_detail::has_fused_multiply_add<by_table> = true;
 template <>
 inline constexpr index_t row_width<by_table, float> = 16;
+template <>
+struct maker_of_rows<dispatched> {
+    using type = simd<by_table>;
+};
 inline void write_rows_of_phases(simd<by_table>, const std::uint32_t* phases, const float* factors, index_t tokens,
                                  index_t count, float* cos, float* sin, index_t stride) noexcept {
     chosen_kernels().load()->write_rows(phases, factors, tokens, count, cos, sin, stride);
@@ -70,8 +74,6 @@ inline void write_rows_of_phases(simd<by_table>, const std::uint32_t* phases, co
 
 namespace dispatch_detail {
 
-template <class List>
-using operand_of_list = std::remove_cvref_t<decltype(*std::declval<const List&>()[0])>;
 template <class O>
 inline constexpr bool is_in_table =
     table_operands::index_of<O> != table_operands::size || table_gradients::index_of<O> != table_gradients::size;
@@ -136,38 +138,35 @@ std::false_type with_table_operand(const backward_operand<T, Format>&, const F&)
     return {};  // those in a table do not come here
 }
 
-/// Calls f(list) with all operands, in order: in lists of one type, those of a table where they can.
-template <class Operands, class F>
-void for_each_list(const Operands& operands, const F& f) noexcept {
-    if constexpr (requires { operands.data(); }) {
-        if constexpr (is_in_table<operand_of_list<Operands>>) return f(operands);
-    }
-    for_each_operand(operands, [&]<class O>(const O& o) {
-        const auto list_of = [&](const auto& one) { with_operands(f, one); };
-        if constexpr (is_in_table<O>) {
-            list_of(o);
-        } else {
-            const auto is_done = with_table_operand(o, list_of);
+/// Calls f(list) with all operands, in order: those of a table where they can.
+template <class O, class F>
+void for_each_list(const operand_list<O>& operands, const F& f) noexcept {
+    if constexpr (is_in_table<O>) {
+        f(operands);
+    } else {
+        for (const O& o : operands) {
+            const auto is_done = with_table_operand(o, [&](const auto& made) { with_list_of(made, f); });
             if constexpr (!std::is_same_v<decltype(is_done), const std::true_type>) {
-                if (!is_done) list_of(o);
+                if (!is_done) with_list_of(o, f);
             }
         }
-    });
+    }
 }
 
 }  // namespace dispatch_detail
 
 /// The scalar backend's function, by the chosen kernels.
-template <pairing Pairing, class Direction, class Source, class Operands>
-void rotate_range(dispatched, const Source& angles, const Operands& operands, index_t begin, index_t end) noexcept {
-    if constexpr (std::is_same_v<compute_type<Operands>, float>) {
+template <pairing Pairing, class Direction, class Source, class O>
+void rotate_range(dispatched, const Source& angles, const operand_list<O>& operands, index_t begin,
+                  index_t end) noexcept {
+    if constexpr (std::is_same_v<typename O::compute, float>) {
         const kernel_table& kernels = *chosen_kernels().load();
         const auto of_tokens = token_angles<float>::of(simd<by_table>{}, angles);
-        dispatch_detail::for_each_list(operands, [&]<class List>(const List& list) {
-            constexpr std::size_t type = table_operands::index_of<dispatch_detail::operand_of_list<List>>;
+        dispatch_detail::for_each_list(operands, [&]<class Made>(const operand_list<Made>& list) {
+            constexpr std::size_t type = table_operands::index_of<Made>;
             if constexpr (type != table_operands::size) {
-                kernels.rotate(std::is_same_v<Pairing, interleaved>, Direction::data, of_tokens, type, &list, begin,
-                               end);
+                kernels.rotate(std::is_same_v<Pairing, interleaved>, Direction::data, of_tokens, type, list.addresses(),
+                               begin, end);
             } else {
                 rotate_range<Pairing, Direction>(compiled{}, angles, list, begin, end);
             }
@@ -178,26 +177,27 @@ void rotate_range(dispatched, const Source& angles, const Operands& operands, in
 }
 
 /// The scalar backend's function, by the chosen kernels.
-template <pairing Pairing, class Source, class Operands>
-void backward_range(dispatched, const Source& angles, const Operands& operands, const angle_gradients& grads,
+template <pairing Pairing, class Source, class O>
+void backward_range(dispatched, const Source& angles, const operand_list<O>& operands, const angle_gradients& grads,
                     index_t begin, index_t end) noexcept {
-    if constexpr (std::is_same_v<compute_type<Operands>, float>) {
+    if constexpr (std::is_same_v<typename O::compute, float>) {
         const kernel_table& kernels = *chosen_kernels().load();
         const auto of_tokens = token_angles<float>::of(simd<by_table>{}, angles);
         angle_gradients to = grads;  // whose weights are those of the operands to come
-        dispatch_detail::for_each_list(operands, [&]<class List>(const List& list) {
-            constexpr std::size_t type = table_gradients::index_of<dispatch_detail::operand_of_list<List>>;
+        dispatch_detail::for_each_list(operands, [&]<class Made>(const operand_list<Made>& list) {
+            constexpr std::size_t type = table_gradients::index_of<Made>;
             if constexpr (type != table_gradients::size) {
                 kernels.backward(std::is_same_v<Pairing, interleaved>, of_tokens,
-                                 token_gradients<float>::of(simd<by_table>{}, angles, to), type, &list, begin, end);
+                                 token_gradients<float>::of(simd<by_table>{}, angles, to), type, list.addresses(),
+                                 begin, end);
             } else {
                 backward_range<Pairing>(compiled{}, angles, list, to, begin, end);
             }
-            for_each_operand(list, [&]<class O>(const O& o) {
-                if constexpr (O::is_normalized) {
+            if constexpr (Made::is_normalized) {
+                for (const Made& o : list) {
                     if (to.weights != nullptr) to.weights += o.grad_weight.size();
                 }
-            });
+            }
         });
     } else {
         backward_range<Pairing>(compiled{}, angles, operands, grads, begin, end);

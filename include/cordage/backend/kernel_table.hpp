@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "cordage/backend/any_format.hpp"
@@ -40,13 +41,14 @@ using table_gradients =
     type_list<backward_operand<float>, backward_operand<float16>, backward_operand<bfloat16>,
               normalized_gradient<float>, normalized_gradient<float16>, normalized_gradient<bfloat16>>;
 
-/// The kernels of one instruction set. `operands`: an operand_list of one type, given by its index in the lists above.
+/// The kernels of one instruction set. `operands`: addresses of operands of one type, given by its index in the lists
+/// above.
 struct kernel_table {
     const char* name;
     void (*rotate)(bool is_interleaved, const direction_data&, const token_angles<float>&, std::size_t type,
-                   const void* operands, index_t begin, index_t end) noexcept;
+                   std::span<const void* const> operands, index_t begin, index_t end) noexcept;
     void (*backward)(bool is_interleaved, const token_angles<float>&, const token_gradients<float>&, std::size_t type,
-                     const void* operands, index_t begin, index_t end) noexcept;
+                     std::span<const void* const> operands, index_t begin, index_t end) noexcept;
     /// write_rows_of_phases
     void (*write_rows)(const std::uint32_t* phases, const float* factors, index_t tokens, index_t count, float* cos,
                        float* sin, index_t stride) noexcept;
@@ -56,17 +58,17 @@ struct kernel_table {
 template <class Arch>
 struct kernels_of {
     static void rotate(bool is_interleaved, const direction_data& direction, const token_angles<float>& angles,
-                       std::size_t type, const void* operands, index_t begin, index_t end) noexcept {
+                       std::size_t type, std::span<const void* const> operands, index_t begin, index_t end) noexcept {
         table_operands::with_type(type, [&]<class O>(const O*) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            const auto& all = *static_cast<const operand_list<O>*>(operands);
+            const operand_list<O> all(operands);
             is_interleaved ? simd_detail::rotate_tokens<interleaved, Arch>(angles, direction, all, begin, end)
                            : simd_detail::rotate_tokens<half_split, Arch>(angles, direction, all, begin, end);
         });
     }
     static void backward(bool is_interleaved, const token_angles<float>& angles, const token_gradients<float>& grads,
-                         std::size_t type, const void* operands, index_t begin, index_t end) noexcept {
+                         std::size_t type, std::span<const void* const> operands, index_t begin, index_t end) noexcept {
         table_gradients::with_type(type, [&]<class O>(const O*) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            const auto& all = *static_cast<const operand_list<O>*>(operands);
+            const operand_list<O> all(operands);
             is_interleaved ? simd_detail::backward_tokens<interleaved, Arch>(angles, all, grads, begin, end)
                            : simd_detail::backward_tokens<half_split, Arch>(angles, all, grads, begin, end);
         });

@@ -12,4 +12,14 @@ struct scalar {};
 template <class Arch>
 struct simd {};
 
+/// The backend whose rows of cos and sin several kernels of Backend may share (simd/shared_rows.hpp); void if none may.
+template <class Backend>
+struct maker_of_rows {
+    using type = void;
+};
+template <class Arch>
+struct maker_of_rows<simd<Arch>> {
+    using type = simd<Arch>;
+};
+
 }  // namespace cordage::backend

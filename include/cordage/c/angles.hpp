@@ -52,15 +52,44 @@ struct cos_sin_tables {
     }
 };
 
+/// Positions and bases, viewed by angle sources.
+struct origin_of_angles {
+    explicit origin_of_angles(basis_list of) : bases(std::move(of)) {}
+
+    basis_list bases;
+    std::vector<std::int32_t> basis_of_token;
+    index_t rows_of_basis = 1;
+    std::vector<held_position> position_ids;  ///< [axes, rows, tokens]
+    index_t axes = 1, rows = 1, tokens = 0;
+    std::vector<std::uint8_t> axis_of_pair;
+    bool rounds_to_float32 = false;
+    bool has_basis_of_token = false;
+
+    basis_view view_of_bases() const {
+        return has_basis_of_token ? bases.of(basis_of_token, rows_of_basis) : bases.of_rows();
+    }
+    position_view<held_position> positions() const { return axis_major(position_ids.data(), axes, rows, tokens); }
+    exact_source exact() const { return {view_of_bases(), axis_of_pair, positions()}; }
+    float32_source float32() const { return {view_of_bases(), positions()}; }
+};
+
 /// As above, with the positions and bases to which gradients flow.
 template <class Real>
 struct gradient_source {
-    cos_sin_view<Real> table;
-    const held_position* position_ids;  ///< [axes, 1 or rows, tokens]
-    index_t position_rows;
-    index_t position_axes;
-    const std::uint8_t* axis_of_pair;
-    basis_view numbers;
+    cos_sin_view<Real> table = {};
+    const held_position* position_ids = nullptr;  ///< [axes, 1 or rows, tokens]
+    index_t position_rows = 1, position_axes = 1;
+    const std::uint8_t* axis_of_pair = nullptr;
+    basis_view numbers = {};
+
+    gradient_source() = default;
+    gradient_source(const origin_of_angles& origin, const cos_sin_view<Real>& of)
+        : table(of),
+          position_ids(origin.position_ids.data()),
+          position_rows(origin.rows),
+          position_axes(origin.axes),
+          axis_of_pair(origin.axis_of_pair.data()),
+          numbers(origin.view_of_bases()) {}
 
     index_t batch() const noexcept { return table.rows; }
     CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return table.token_count; }
@@ -89,47 +118,21 @@ struct gradient_source {
 
 enum class direction : std::uint8_t { forward, inverse, adjoint };
 
-/// Tables of the same angles in Real, each computed when first used.
+/// A table that is computed when it is first used.
 template <class Real>
-class lazy_tables {
+class lazy_table {
  public:
-    /// View of the table; the table must outlive the view.
+    /// View of the table, which must outlive it.
     /// @param with_source  with_source(f) calls f with the source of the angles
     template <class WithSource>
-    cos_sin_view<Real> view(direction d, const WithSource& with_source) {
-        std::call_once(is_made_, [&] { with_source([&](const auto& source) { forward_.emplace(source); }); });
-        cos_sin_view<Real> table = forward_->view();
-        if (d == direction::forward) return table;
-        reversed& back = d == direction::inverse ? inverse_ : adjoint_;
-        std::call_once(back.is_made, [&] { back.make(table, d); });
-        table.cos_data = back.cos.data();
-        table.sin_data = back.sin.data();
-        return table;
+    cos_sin_view<Real> view(const WithSource& with_source) {
+        std::call_once(is_made_, [&] { with_source([&](const auto& source) { table_.emplace(source); }); });
+        return table_->view();
     }
 
  private:
-    /// cos and -sin; for the inverse both are divided by m^2, since cos and sin contain m.
-    struct reversed {
-        std::once_flag is_made;
-        std::vector<Real> cos, sin;
-
-        void make(const cos_sin_view<Real>& table, direction d) {
-            const index_t pairs = table.pair_count, count = table.rows * table.token_count * pairs;
-            std::vector<Real> of_cos(static_cast<std::size_t>(count)), of_sin(of_cos);
-            for (index_t i = 0; i < count; ++i) {
-                const double m = table.token_attention_factors[i / pairs];
-                const auto extra = static_cast<Real>(d == direction::inverse ? backend::inverse::extra_factor(m)
-                                                                             : backend::adjoint::extra_factor(m));
-                of_cos[static_cast<std::size_t>(i)] = table.cos_data[i] * extra;
-                of_sin[static_cast<std::size_t>(i)] = table.sin_data[i] * -extra;
-            }
-            cos = std::move(of_cos), sin = std::move(of_sin);
-        }
-    };
-
     std::once_flag is_made_;
-    std::optional<cos_sin_table<Real>> forward_;
-    reversed inverse_, adjoint_;
+    std::optional<cos_sin_table<Real>> table_;
 };
 
 /// Angles and their tables: those in float computed by the constructor, others when first used.
@@ -137,52 +140,23 @@ class angles_object {
  public:
     static constexpr const char* kind = "angles";
 
-    /// Positions and bases, viewed by angle sources.
-    struct origin {
-        explicit origin(basis_list of) : bases(std::move(of)) {}
-
-        basis_list bases;
-        std::vector<std::int32_t> basis_of_token;
-        index_t rows_of_basis = 1;
-        std::vector<held_position> position_ids;  ///< [axes, rows, tokens]
-        index_t axes = 1, rows = 1, tokens = 0;
-        std::vector<std::uint8_t> axis_of_pair;
-        bool rounds_to_float32 = false;
-        bool has_basis_of_token = false;
-
-        basis_view view_of_bases() const {
-            return has_basis_of_token ? bases.of(basis_of_token, rows_of_basis) : bases.of_rows();
-        }
-        position_view<held_position> positions() const { return axis_major(position_ids.data(), axes, rows, tokens); }
-        exact_source exact() const { return {view_of_bases(), axis_of_pair, positions()}; }
-        float32_source float32() const { return {view_of_bases(), positions()}; }
-    };
-
     /// @throws value_error, shape_error
-    explicit angles_object(std::shared_ptr<const origin> to, std::shared_ptr<const origin> from = nullptr)
+    explicit angles_object(std::shared_ptr<const origin_of_angles> to,
+                           std::shared_ptr<const origin_of_angles> from = nullptr)
         : to_(std::move(to)), from_(std::move(from)) {
-        with_source([&](const auto& source) {
-            rows_ = source.batch();
-            for (index_t i = 0; is_difference() && i < rows_ * source.tokens(); ++i) {
-                is_identity_.push_back(angle_detail::is_identity(source, i / source.tokens(), i % source.tokens()));
-            }
-        });
-        tables(direction::forward, false);
+        with_source([&](const auto& source) { rows_ = source.batch(); });
+        tables(false);
     }
 
-    const std::shared_ptr<const origin>& to() const { return to_; }
+    const std::shared_ptr<const origin_of_angles>& to() const { return to_; }
     bool is_difference() const { return from_ != nullptr; }
-    /// Whether the rotation of a token is the identity, for a difference.
-    bool is_identity(index_t row, index_t token) const {
-        return is_difference() && is_identity_[static_cast<std::size_t>((rows_ == 1 ? 0 : row) * to_->tokens + token)];
-    }
     index_t batch() const noexcept { return rows_; }
     index_t tokens() const noexcept { return to_->tokens; }
     index_t pairs() const noexcept { return to_->bases.pairs(); }
 
-    cos_sin_tables tables(direction d, bool with_doubles) const {
+    cos_sin_tables tables(bool with_doubles) const {
         const auto source = [this](const auto& f) { with_source(f); };
-        return {of_float_.view(d, source), with_doubles ? of_double_.view(d, source) : cos_sin_view<double>{}};
+        return {of_float_.view(source), with_doubles ? of_double_.view(source) : cos_sin_view<double>{}};
     }
 
  private:
@@ -198,11 +172,10 @@ class angles_object {
         }
     }
 
-    std::shared_ptr<const origin> to_, from_;
+    std::shared_ptr<const origin_of_angles> to_, from_;
     index_t rows_ = 1;
-    std::vector<bool> is_identity_;  // [rows, tokens]
-    mutable lazy_tables<float> of_float_;
-    mutable lazy_tables<double> of_double_;
+    mutable lazy_table<float> of_float_;
+    mutable lazy_table<double> of_double_;
 };
 
 }  // namespace cordage::c

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Operands of the C interface: checked together, then rotated slice by slice, one after the other in each; serves the C
-// interface.
+// Calls of the C interface, made into rotation_call; serves the C interface.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <span>
@@ -83,18 +83,72 @@ using forward_operand =
                  normalized_operand<float16>, normalized_operand<bfloat16>, any_operand<rms_norm<float>>,
                  operand<double>, normalized_operand<double>>;
 
-/// The operands of a call, and Each tensors per operand in the form of the checks.
-template <class Variant, std::size_t Each>
-struct call_operands {
-    std::vector<Variant> operands;
-    std::vector<std::array<rotate_detail::checked_tensor, Each>> tensors;
+/// A call that is made of operands whose types are known at run time.
+template <class Variant>
+class call_on_heap {
+ public:
     held_weights weights;
 
-    explicit call_operands(std::int64_t count) {
-        const auto size = static_cast<std::size_t>(count);
-        operands.reserve(size), tensors.reserve(size);
+    call_on_heap(const char* function, const angles_object& angles, std::int64_t count)
+        : function_(function),
+          sizes_{angles.batch(), angles.tokens(), angles.pairs()},
+          count_(static_cast<std::size_t>(count)) {
+        operands_.reserve(count_), made_.reserve(count_), tensors_.reserve(3 * count_);
     }
+
+    index_t size() const { return std::ssize(operands_); }
+
+    /// Adds an operand whose angles and kernel are of_operand(operand).
+    template <class O, class OfOperand>
+    void add(const O& given, std::initializer_list<rotate_detail::checked_tensor> tensors,
+             const OfOperand& of_operand) {
+        const O& o = std::get<O>(operands_.emplace_back(given));
+        const auto first = static_cast<std::ptrdiff_t>(tensors_.size());
+        tensors_.insert(tensors_.end(), tensors);  // without reallocation
+        const auto [angles, kernel] = of_operand(o);
+        made_.push_back({&o,
+                         {tensors_.begin() + first, tensors_.end()},
+                         rotate_detail::check_of<O>(),
+                         rotate_detail::may_have_scales<O>,
+                         angles,
+                         kernel,
+                         rotate_detail::grad_weight_of(o)});
+    }
+
+    rotate_detail::rotation_call call() {
+        memory_.resize(rotate_detail::most_sums + 3 * count_), lists_.resize(count_);
+        return {function_, sizes_, made_, tensors_, memory_, lists_, "scales_are_given = 1"};
+    }
+
+ private:
+    const char* function_;
+    rotate_detail::angle_sizes sizes_;
+    std::size_t count_;
+    std::vector<Variant> operands_;
+    std::vector<rotate_detail::call_operand> made_;
+    std::vector<rotate_detail::checked_tensor> tensors_;
+    std::vector<rotate_detail::other_memory> memory_;
+    std::vector<const void*> lists_;
 };
+
+/// The angles that an operand's kernel reads, and the kernel.
+struct angles_and_kernel {
+    const void* angles;
+    rotate_detail::range_kernel kernel;
+};
+
+/// The kernel of a direction for operands of type O, whose angles are a table.
+template <class O>
+rotate_detail::range_kernel rotation_kernel(bool pairs_are_interleaved, direction d) {
+    const auto of = [&]<pairing Pairing>(Pairing) {
+        using rotate_detail::rotate_tokens, backend::fastest;
+        using table = cos_sin_view<typename O::compute>;
+        return d == direction::forward   ? rotate_tokens<Pairing, fastest, backend::forward, table, O>
+               : d == direction::inverse ? rotate_tokens<Pairing, fastest, backend::inverse, table, O>
+                                         : rotate_tokens<Pairing, fastest, backend::adjoint, table, O>;
+    };
+    return pairs_are_interleaved ? of(interleaved{}) : of(half_split{});
+}
 
 inline bool is_interleaved(const char* function, std::int32_t pairing) {
     if (pairing == CORDAGE_INTERLEAVED || pairing == CORDAGE_HALF_SPLIT) return pairing == CORDAGE_INTERLEAVED;
@@ -123,9 +177,10 @@ inline bool is_left_out(const argument& a, const cordage_heads& heads) {
 }
 
 /// Adds an operand of rotate_forward, rotate_inverse or rebase.
-inline void add_operand(const char* function, const cordage_operand& given, index_t tokens, bool may_have_norm,
-                        call_operands<forward_operand, 2>& call) {
-    const auto number = static_cast<index_t>(call.operands.size());
+template <class OfOperand>
+void add_operand(const char* function, const cordage_operand& given, index_t tokens, bool may_have_norm,
+                 const OfOperand& of_operand, call_on_heap<forward_operand>& call) {
+    const index_t number = call.size();
     const argument a{function, "operands", number};
     const bool has_y = !is_left_out(a.of(".y"), given.y);
     if (given.is_unrotated != 0 && given.is_unrotated != 1) {
@@ -147,10 +202,18 @@ inline void add_operand(const char* function, const cordage_operand& given, inde
                                " is converted to another format: normalize and rotate in a separate call first"});
     }
     const bool rotates = given.is_unrotated == 0;
-    bool is_in_place = false;
-    const auto add = [&](const auto& of) {
-        is_in_place = of.is_in_place();
-        call.operands.emplace_back(of);
+    const index_t lane = rotates ? given.first_lane : 0;
+    const auto add = [&](const auto& o) {
+        const rotate_detail::checked_tensor to_x{
+            name_of_tensor(tensor_field::x, number), x.memory, o.is_in_place(), number, lane, rotates};
+        const rotate_detail::checked_tensor to_y{
+            name_of_tensor(tensor_field::y, number), y.memory, true, number, lane, rotates,
+            is_one_type && x.format == y.format};
+        if (o.is_in_place()) {
+            call.add(o, {to_x}, of_operand);
+        } else {
+            call.add(o, {to_x, to_y}, of_operand);
+        }
     };
     const auto made = [&](const auto& plain, auto norm) {
         const auto rotated = rotates ? plain : plain.unrotated();
@@ -169,70 +232,6 @@ inline void add_operand(const char* function, const cordage_operand& given, inde
         made(any_operand<no_norm>(x.as_bytes(), y.as_bytes(), given.first_lane),
              [&] { return norm_from<float>(a.of(".norm"), *given.norm, x.memory.shape, call.weights); });
     }
-    const index_t lane = rotates ? given.first_lane : 0;
-    call.tensors.push_back(
-        {{{name_of_tensor(tensor_field::x, number), x.memory, is_in_place, false, number, lane, rotates},
-          {name_of_tensor(tensor_field::y, number), is_in_place ? heads_memory() : y.memory, true, is_in_place, number,
-           lane, rotates, is_one_type && x.format == y.format}}});
-}
-
-/// All checks of a call: those of rotate_detail::check_all, for operands whose types are known at run time.
-template <class Variant, std::size_t Each>
-rotate_detail::call_size check_call(const char* function, const angles_object& angles,
-                                    call_operands<Variant, Each>& call,
-                                    std::span<const rotate_detail::other_memory> sums = {}) {
-    using namespace rotate_detail;
-    const std::span<std::array<checked_tensor, Each>> all(call.tensors);
-    const call_size size =
-        check_tensors<memory::host, Each>(function, {angles.batch(), angles.tokens(), angles.pairs()}, all);
-    std::vector<other_memory> others(sums.begin(), sums.end());
-    const auto add = [&](const other_memory& one) { others.push_back(one); };
-    for (std::size_t i = 0; i < call.operands.size(); ++i) {
-        const char *const x = all[i].front().name, *const y = all[i].back().name;
-        std::visit(
-            [&]<class O>(const O& o) {
-                if constexpr (O::is_normalized) check_norm(function, o);
-                if constexpr (operand_type<O>) {
-                    check_format<memory::host>(function, x, o.x);
-                    check_format<memory::host>(function, y, o.y);
-                }
-                for_each_other_memory(o, static_cast<index_t>(i), x, all[i].back().is_same_as_x ? x : y, add);
-            },
-            call.operands[i]);
-    }
-    check_other_memory<Each>(function, all, others, "scales_are_given = 1");
-    return size;
-}
-
-/// Rotates one operand over a range of tokens. Quantised keys that are not rotated keep their bytes.
-inline void rotate_range_of(bool pairs_are_interleaved, const cos_sin_tables& tables, const angles_object& angles,
-                            const forward_operand& operand, index_t begin, index_t end) noexcept {
-    using backend::rotate_range, backend::fastest;
-    const auto run = [&](const forward_operand& o, index_t first, index_t last) {
-        std::visit(
-            [&]<class O>(const O& of) {
-                const auto& table = tables.of<typename O::compute>();
-                const auto rotate = [&](const auto& one) {
-                    pairs_are_interleaved
-                        ? rotate_range<interleaved, backend::forward>(fastest{}, table, one, first, last)
-                        : rotate_range<half_split, backend::forward>(fastest{}, table, one, first, last);
-                };
-                with_operands(rotate, of);
-            },
-            o);
-    };
-    const auto* const stored = std::get_if<any_operand<no_norm>>(&operand);
-    if (stored == nullptr || !stored->is_rotated() || !angles.is_difference()) return run(operand, begin, end);
-    const forward_operand copied = stored->unrotated();
-    const index_t tokens = angles.tokens();
-    while (begin < end) {
-        const auto is_still = [&](index_t i) { return angles.is_identity(i / tokens, i % tokens); };
-        const bool stays = is_still(begin);
-        index_t next = begin + 1;
-        while (next < end && is_still(next) == stays) ++next;
-        run(stays ? copied : operand, begin, next);
-        begin = next;
-    }
 }
 
 /// rotate_forward, rotate_inverse and rebase.
@@ -247,19 +246,21 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     if (is_rebase && !angles->is_difference()) {
         fail<value_error>({function, ": difference must be made by cordage_angles_difference"});
     }
-    call_operands<forward_operand, 2> call(count);
+    call_on_heap<forward_operand> made(function, *angles, count);
+    cos_sin_tables tables;  // which operands point to
+    const auto of_operand = [&]<class O>(const O&) -> angles_and_kernel {
+        return {&tables.of<typename O::compute>(), rotation_kernel<O>(pairs_are_interleaved, d)};
+    };
     bool has_doubles = false;
     for (std::int64_t i = 0; i < count; ++i) {
-        add_operand(function, operands[i], angles->tokens(), d == direction::forward && !is_rebase, call);
+        add_operand(function, operands[i], angles->tokens(), d == direction::forward && !is_rebase, of_operand, made);
         has_doubles = has_doubles || operands[i].x.tensor.dtype == CORDAGE_FLOAT64;
     }
-    const rotate_detail::call_size size = check_call(function, *angles, call);
-    if (size.is_empty) return;
-    const cos_sin_tables tables = angles->tables(d, has_doubles);
-    rotate_detail::for_each_slice(executor, size, [&](index_t begin, index_t end) noexcept {
-        for (const forward_operand& operand : call.operands) {
-            rotate_range_of(pairs_are_interleaved, tables, *angles, operand, begin, end);
-        }
+    const rotate_detail::rotation_call call = made.call();
+    const rotate_detail::call_size size = rotate_detail::check_call(call, rotate_detail::memory::host);
+    tables = angles->tables(has_doubles);
+    rotate_detail::run(executor, call, size, [&](index_t begin, index_t end) noexcept {
+        rotate_detail::run_tokens(call, nullptr, nullptr, begin, end);
     });
 }
 
@@ -270,9 +271,10 @@ using any_backward_operand =
                  normalized_gradient<bfloat16>, normalized_gradient<double>, operand<float>, operand<float16>,
                  operand<bfloat16>, operand<double>>;
 
-inline void add_backward_operand(const char* function, const cordage_backward_operand& given, bool has_gradients,
-                                 call_operands<any_backward_operand, 3>& call) {
-    const auto number = static_cast<index_t>(call.operands.size());
+template <class OfOperand>
+void add_backward_operand(const char* function, const cordage_backward_operand& given, bool has_gradients,
+                          const OfOperand& of_operand, call_on_heap<any_backward_operand>& call) {
+    const index_t number = call.size();
     const argument a{function, "operands", number};
     const described_heads grad_y = heads_in_order(
         a.of(".grad_y"), given.grad_y, false, {CORDAGE_FLOAT32, CORDAGE_FLOAT64, CORDAGE_FLOAT16, CORDAGE_BFLOAT16});
@@ -293,27 +295,26 @@ inline void add_backward_operand(const char* function, const cordage_backward_op
     if (given.grad_weight != nullptr && given.norm == nullptr) {
         a.refuse<value_error>({".grad_weight must be NULL without a norm"});
     }
+    const bool rotates = given.is_unrotated == 0;
+    const index_t lane = rotates ? given.first_lane : 0;
+    const auto tensor = [&](tensor_field field, const described_heads& heads, bool is_written) {
+        return rotate_detail::checked_tensor{
+            name_of_tensor(field, number), heads.memory, is_written, number, lane, rotates};
+    };
+    const auto to_grad_y = tensor(tensor_field::grad_y, grad_y, false), to_y = tensor(tensor_field::y, y, false);
+    const auto to_grad_x = tensor(tensor_field::grad_x, grad_x, true);
     for_plain_type(*grad_y.tensor.type, [&]<class T>(T) {
         if (!has_y) {
-            call.operands.emplace_back(operand<T>(grad_y.as<const T>(), grad_x.as<T>(), given.first_lane));
-            return;
+            const operand<T> alone(grad_y.as<const T>(), grad_x.as<T>(), given.first_lane);
+            return call.add(alone, {to_grad_y, to_grad_x}, of_operand);
         }
         const auto of = grad_through(grad_y.as<const T>(), y.as<const T>(), grad_x.as<T>(), given.first_lane);
-        if (given.norm == nullptr) {
-            call.operands.emplace_back(of);
-            return;
-        }
+        if (given.norm == nullptr) return call.add(of, {to_grad_y, to_y, to_grad_x}, of_operand);
         const auto norm = norm_from<compute_of<T>>(a.of(".norm"), *given.norm, grad_y.memory.shape, call.weights);
         const auto normalized =
             of.normalized(norm, {given.grad_weight, static_cast<std::size_t>(given.grad_weight_count)});
-        call.operands.emplace_back(given.is_unrotated == 1 ? normalized.unrotated() : normalized);
+        call.add(rotates ? normalized : normalized.unrotated(), {to_grad_y, to_y, to_grad_x}, of_operand);
     });
-    const index_t lane = given.is_unrotated == 1 ? 0 : given.first_lane;
-    const bool rotates = given.is_unrotated == 0;
-    call.tensors.push_back(
-        {{{name_of_tensor(tensor_field::grad_y, number), grad_y.memory, false, false, number, lane, rotates},
-          {name_of_tensor(tensor_field::y, number), y.memory, false, !has_y, number, lane, rotates},
-          {name_of_tensor(tensor_field::grad_x, number), grad_x.memory, true, false, number, lane, rotates}}});
 }
 
 /// The span of one of the caller's gradients.
@@ -348,42 +349,37 @@ inline void backward_call(const char* function, const cordage_executor* where, c
     if (has_gradients && angles->is_difference()) {
         fail<value_error>({function, ": gradients must be NULL for a difference of angles"});
     }
-    call_operands<any_backward_operand, 3> call(count);
+    cos_sin_tables tables;  // which operands point to, as to these
+    gradient_source<float> of_float;
+    gradient_source<double> of_double;
+    const auto of_operand = [&]<class O>(const O&) -> angles_and_kernel {
+        using real = typename O::compute;
+        if constexpr (operand_type<O>) {
+            return {&tables.of<real>(), rotation_kernel<O>(pairs_are_interleaved, direction::adjoint)};
+        } else {
+            using rotate_detail::backward_tokens, backend::fastest;
+            using source = gradient_source<real>;
+            const void* from = &of_double;
+            if constexpr (std::same_as<real, float>) from = &of_float;
+            return {from, pairs_are_interleaved ? backward_tokens<interleaved, fastest, source, O>
+                                                : backward_tokens<half_split, fastest, source, O>};
+        }
+    };
+    call_on_heap<any_backward_operand> made(function, *angles, count);
     bool has_doubles = false;
     for (std::int64_t i = 0; i < count; ++i) {
-        add_backward_operand(function, operands[i], has_gradients, call);
+        add_backward_operand(function, operands[i], has_gradients, of_operand, made);
         has_doubles = has_doubles || operands[i].grad_y.dtype == CORDAGE_FLOAT64;
     }
-    const auto sums = rotate_detail::sums_of(grads);
+    const rotate_detail::rotation_call call = made.call();
     const rotate_detail::call_size size =
-        check_call(function, *angles, call, std::span<const rotate_detail::other_memory>(sums));
-    const cos_sin_tables tables = angles->tables(direction::forward, has_doubles);
-    const angles_object::origin& origin = *angles->to();
-    const auto source = [&]<class Real>(Real) {
-        const cos_sin_view<Real>& table = tables.of<Real>();
-        return gradient_source<Real>{table,       origin.position_ids.data(), origin.rows,
-                                     origin.axes, origin.axis_of_pair.data(), origin.view_of_bases()};
-    };
-    rotate_detail::check_gradients(grads, source(float{}), size.tokens);
-    if (size.is_empty) return;
-    for (const any_backward_operand& operand : call.operands) {
-        std::visit(
-            [&]<class O>(const O& o) {
-                if constexpr (operand_type<O>) {
-                    const forward_operand alone = o;
-                    const cos_sin_tables back =
-                        angles->tables(direction::adjoint, std::same_as<typename O::compute, double>);
-                    rotate_detail::for_each_slice(executor, size, [&](index_t begin, index_t end) noexcept {
-                        rotate_range_of(pairs_are_interleaved, back, *angles, alone, begin, end);
-                    });
-                } else if (pairs_are_interleaved) {
-                    rotate_backward<interleaved>(executor, source(typename O::compute{}), grads, o);
-                } else {
-                    rotate_backward<half_split>(executor, source(typename O::compute{}), grads, o);
-                }
-            },
-            operand);
-    }
+        rotate_detail::check_call(call, rotate_detail::memory::host, rotate_detail::sums_of(grads));
+    tables = angles->tables(has_doubles);
+    of_float = gradient_source<float>(*angles->to(), tables.of_float);
+    of_double = gradient_source<double>(*angles->to(), tables.of_double);
+    const auto sizes = rotate_detail::gradient_sizes::of(of_float);
+    rotate_detail::check_gradients(grads, sizes, size.tokens);
+    rotate_detail::run_backward(executor, call, size, grads, sizes);
 }
 
 }  // namespace cordage::c

@@ -97,7 +97,7 @@ inline void check_pairs(const char* function, std::int64_t given, index_t pairs)
 }
 
 /// Copies of the positions and bases of angles.
-inline std::shared_ptr<const angles_object::origin> origin_of(const char* function, const cordage_basis* const* bases,
+inline std::shared_ptr<const origin_of_angles> origin_of(const char* function, const cordage_basis* const* bases,
                                                               std::int64_t count, const cordage_tensor& position_ids,
                                                               const cordage_angle_options& options) {
     constexpr std::int64_t most_bases = 1 << 20;
@@ -113,7 +113,7 @@ inline std::shared_ptr<const angles_object::origin> origin_of(const char* functi
             handle_table::of_program().find<basis_object>(function, message("bases[", i, "]").c_str(), bases[i]));
         all.push_back(&objects.back()->numbers);
     }
-    auto made = std::make_shared<angles_object::origin>(basis_list(all));
+    auto made = std::make_shared<origin_of_angles>(basis_list(all));
     const argument ids{function, "position_ids"};
     const bool has_axes = options.axis_of_pair != nullptr;
     const strided s = strided_of(ids, position_ids, has_axes ? 2 : 1, has_axes ? 3 : 2,

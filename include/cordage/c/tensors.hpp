@@ -10,7 +10,7 @@
 #include "cordage/backend/any_format.hpp"
 #include "cordage/c/cordage.h"
 #include "cordage/host/dlpack/view.hpp"
-#include "cordage/rotate/checks.hpp"
+#include "cordage/rotate/operand_checks.hpp"
 
 namespace cordage::c {
 

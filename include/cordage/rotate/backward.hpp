@@ -25,19 +25,31 @@ namespace rotate_detail {
 inline constexpr index_t most_chunks = 64;
 inline constexpr index_t smallest_chunk = 32;
 
-template <class Source>
-void check_gradients(const rotation_gradients& grads, const Source& angles, index_t tokens) {
-    using namespace angle_detail;
-    const index_t bases = bases_of(angles), axes = axes_of(angles);
+// What a source says of the bases and positions to which gradients flow.
+struct gradient_sizes {
+    index_t pairs, axes, bases;
+    index_t bases_of_token;   // consecutive: 1, or one for each axis of summed axes
+    bool has_basis_of_token;  // whether tokens of a row may have different bases
+
+    template <class Source>
+    static gradient_sizes of(const Source& angles) {
+        const index_t bases = angle_detail::bases_of(angles);
+        return {angles.pairs(), angle_detail::axes_of(angles), bases, angle_detail::bases_of_token(angles),
+                angle_detail::has_basis_of_token(angles) && bases > 1};
+    }
+};
+
+inline void check_gradients(const rotation_gradients& grads, const gradient_sizes& sizes, index_t tokens) {
+    const index_t bases = sizes.bases, axes = sizes.axes;
     const auto check_size = [](const char* name, std::span<double> given, const char* meaning, index_t wanted) {
         if (given.empty() || std::ssize(given) == wanted) return;
         fail<shape_error>(
             {"rotate_backward: grads.", name, " has ", given.size(), " entries, must have ", meaning, " = ", wanted});
     };
-    check_size("inv_freq", grads.inv_freq, bases == 1 ? "rotary_dim/2" : "bases*rotary_dim/2", bases * angles.pairs());
+    check_size("inv_freq", grads.inv_freq, bases == 1 ? "rotary_dim/2" : "bases*rotary_dim/2", bases * sizes.pairs);
     check_size("position_ids", grads.position_ids, axes == 1 ? "batch*tokens" : "axes*batch*tokens", axes * tokens);
     check_size("attention_factor", grads.attention_factor, "bases", bases);
-    check_size("angles", grads.angles, "batch*tokens*rotary_dim/2", tokens * angles.pairs());
+    check_size("angles", grads.angles, "batch*tokens*rotary_dim/2", tokens * sizes.pairs);
 }
 
 // The memory that a backward pass adds gradients to, and its workspace.
@@ -47,11 +59,91 @@ inline std::array<other_memory, most_sums> sums_of(const rotation_gradients& gra
              sums_in("grads.workspace", grads.workspace)}};
 }
 
-// The sums of a norm's weight gradients; empty without a norm.
-template <class Operand>
-constexpr std::span<double> grad_weight_of(const Operand& o) {
-    if constexpr (Operand::is_normalized) return o.grad_weight;
-    return {};
+// The partial sums of a backward pass, those of each chunk of tokens apart.
+//
+// With a basis for each row, a chunk has sums for one basis, or for one basis per axis of summed axes; with a basis for
+// each token, it has sums for all bases, and there are fewer chunks.
+class chunk_sums {
+ public:
+    chunk_sums(const rotation_call& call, const call_size& size, const rotation_gradients& grads,
+               const gradient_sizes& sizes)
+        : call_(call),
+          grads_(grads),
+          tokens_(size.tokens),
+          pairs_(sizes.pairs),
+          bases_(sizes.has_basis_of_token ? sizes.bases : sizes.bases_of_token),
+          chunks_(token_chunks::of(
+              tokens_, sizes.bases / bases_,
+              sizes.has_basis_of_token ? std::max<index_t>(most_chunks * 64 / sizes.bases, 1) : most_chunks,
+              smallest_chunk)) {
+        const index_t sums = chunks_.count * bases_;
+        if (!grads.inv_freq.empty()) inv_freq_.resize(static_cast<std::size_t>(sums * pairs_));
+        if (!grads.attention_factor.empty()) factor_.resize(static_cast<std::size_t>(sums));
+        for (const call_operand& o : call.operands) weights_of_chunk_ += std::ssize(o.grad_weight);
+        weights_.resize(static_cast<std::size_t>(chunks_.count * weights_of_chunk_));
+    }
+
+    index_t count() const { return chunks_.count; }
+    index_t length() const { return chunks_.length; }
+
+    // The chunks [begin, end).
+    void run(index_t begin, index_t end) noexcept {
+        for (index_t c = begin; c < end; ++c) {
+            backend::angle_gradients mine{.first_basis = chunks_.basis(c) * bases_, .axis_stride = tokens_};
+            if (!inv_freq_.empty()) mine.inv_freq = inv_freq_.data() + c * bases_ * pairs_;
+            if (!factor_.empty()) mine.attention_factor = factor_.data() + c * bases_;
+            if (!grads_.position_ids.empty()) mine.position = grads_.position_ids.data();
+            if (!grads_.angles.empty()) mine.angle = grads_.angles.data();
+            mine.weights = weights_.data() + c * weights_of_chunk_;
+            run_tokens(call_, nullptr, &mine, chunks_.begin(c), chunks_.end(c));
+        }
+    }
+
+    // Adds the sums to the caller's, chunk by chunk.
+    void add_up() const {
+        add_up(inv_freq_, grads_.inv_freq, pairs_);
+        add_up(factor_, grads_.attention_factor, 1);
+        for (index_t c = 0; c < chunks_.count && weights_of_chunk_ > 0; ++c) {
+            const double* from = weights_.data() + c * weights_of_chunk_;
+            for (const call_operand& first : call_.operands) {  // in the order of list_operands
+                if (first.list.empty()) continue;
+                for (const call_operand& o : call_.operands) {
+                    if (o.kernel != first.kernel || o.angles != first.angles) continue;
+                    for (double& sum : o.grad_weight) sum += *from++;
+                }
+            }
+        }
+    }
+
+ private:
+    void add_up(const std::vector<double>& partial, std::span<double> to, index_t numbers) const {
+        for (index_t c = 0; !partial.empty() && c < chunks_.count; ++c) {
+            const index_t count = bases_ * numbers, first = chunks_.basis(c) * count;
+            for (index_t i = 0; i < count; ++i) {
+                to[static_cast<std::size_t>(first + i)] += partial[static_cast<std::size_t>(c * count + i)];
+            }
+        }
+    }
+
+    const rotation_call& call_;
+    const rotation_gradients& grads_;
+    index_t tokens_, pairs_;
+    index_t bases_;  // of a chunk
+    token_chunks chunks_;
+    index_t weights_of_chunk_ = 0;
+    std::vector<double> inv_freq_, factor_, weights_;
+};
+
+// Runs a checked call with gradients.
+template <executor Executor>
+void run_backward(const Executor& where, const rotation_call& call, const call_size& size,
+                  const rotation_gradients& grads, const gradient_sizes& sizes) {
+    if (size.is_empty) return;
+    list_operands(call);
+    chunk_sums sums(call, size, grads, sizes);
+    for_each_range(where, sums.count(), saturated_product(size.bytes_of_token, sums.length()),
+                   [&](index_t begin, index_t end) noexcept { sums.run(begin, end); });
+    sums.add_up();
 }
 
 // grad_x alone: the transpose of rotate_forward.
@@ -64,12 +156,18 @@ requires(operand_type<Operands>&&...) void backward_at(const Where& where, const
 // grad_x and the gradients to weights, frequencies, positions, angles and attention factors, on the host.
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
 void backward_through(const Executor& where, const Source& angles, const rotation_gradients& grads,
-                      const Operands&... given) {
+                      const Operands&... operands) {
+    constexpr const char* function = "rotate_backward";
     require_source<Source>();
     backend::require_backward_range<Backend>();
-    const call_size size =
-        check_all<memory::host>("rotate_backward", angles, std::span<const other_memory>(sums_of(grads)), given...);
-    check_gradients(grads, angles, size.tokens);
+    if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
+    call_on_stack<Operands...> made(function, angles, {backward_tokens<Pairing, Backend, Source, Operands>...},
+                                    operands...);
+    const rotation_call call = made.call();
+    const call_size size = check_call(call, memory::host, sums_of(grads));
+    check_values(function, memory::host, angles);
+    const gradient_sizes sizes = gradient_sizes::of(angles);
+    check_gradients(grads, sizes, size.tokens);
     if constexpr (!differentiable_angle_source<Source>) {
         if (!grads.inv_freq.empty() || !grads.position_ids.empty()) {
             fail<value_error>(
@@ -77,52 +175,7 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
                  "and frequencies; their gradient is grads.angles"});
         }
     }
-    if (size.is_empty) return;
-    const auto run = [&](const auto& operands) {
-        // With a basis for each row, a chunk has sums for one basis, or for one basis per axis of summed axes; with a
-        // basis for each token, it has sums for all bases, and there are fewer chunks.
-        const index_t tokens = size.tokens, pairs = angles.pairs(), bases = angle_detail::bases_of(angles);
-        const bool by_token = angle_detail::has_basis_of_token(angles) && bases > 1;
-        const index_t bases_of_chunk = by_token ? bases : angle_detail::bases_of_token(angles);
-        const token_chunks chunks =
-            token_chunks::of(tokens, bases / bases_of_chunk,
-                             by_token ? std::max<index_t>(most_chunks * 64 / bases, 1) : most_chunks, smallest_chunk);
-        const auto sums = static_cast<std::size_t>(chunks.count * bases_of_chunk);
-        std::vector<double> partial_inv_freq(grads.inv_freq.empty() ? 0 : sums * static_cast<std::size_t>(pairs));
-        std::vector<double> partial_factor(grads.attention_factor.empty() ? 0 : sums);
-        const std::size_t weights = (std::size_t{0} + ... + grad_weight_of(given).size());
-        std::vector<double> partial_weights(static_cast<std::size_t>(chunks.count) * weights);
-        using backend::backward_range;
-        const index_t bytes_of_chunk = saturated_product(size.bytes_of_token, chunks.length);
-        for_each_range(where, chunks.count, bytes_of_chunk, [&](index_t begin, index_t end) noexcept {
-            for (index_t c = begin; c < end; ++c) {
-                backend::angle_gradients mine{.first_basis = chunks.basis(c) * bases_of_chunk, .axis_stride = tokens};
-                if (!partial_inv_freq.empty()) mine.inv_freq = partial_inv_freq.data() + c * bases_of_chunk * pairs;
-                if (!partial_factor.empty()) mine.attention_factor = partial_factor.data() + c * bases_of_chunk;
-                if (!grads.position_ids.empty()) mine.position = grads.position_ids.data();
-                if (!grads.angles.empty()) mine.angle = grads.angles.data();
-                mine.weights = partial_weights.data() + static_cast<std::size_t>(c) * weights;
-                backward_range<Pairing>(Backend{}, angles, operands, mine, chunks.begin(c), chunks.end(c));
-            }
-        });
-        const auto add_up = [&](const std::vector<double>& partial, std::span<double> to, index_t numbers) {
-            for (index_t c = 0; !partial.empty() && c < chunks.count; ++c) {
-                const index_t count = bases_of_chunk * numbers, first = chunks.basis(c) * count;
-                for (index_t i = 0; i < count; ++i) {
-                    to[static_cast<std::size_t>(first + i)] += partial[static_cast<std::size_t>(c * count + i)];
-                }
-            }
-        };
-        add_up(partial_inv_freq, grads.inv_freq, pairs);
-        add_up(partial_factor, grads.attention_factor, 1);
-        for (std::size_t of_chunk = 0; of_chunk < partial_weights.size();) {
-            const auto add = [&](std::span<double> to) {
-                for (double& sum : to) sum += partial_weights[of_chunk++];
-            };
-            (add(grad_weight_of(given)), ...);
-        }
-    };
-    with_operands(run, given...);
+    run_backward(where, call, size, grads, sizes);
 }
 
 // grad_x and the gradients to norms' weights only.

@@ -4,8 +4,7 @@
 
 #include "cordage/angles/angle_difference.hpp"
 #include "cordage/backend/backend.hpp"
-#include "cordage/core/executor.hpp"
-#include "cordage/rotate/checks.hpp"
+#include "cordage/rotate/call.hpp"
 
 namespace cordage {
 
@@ -35,6 +34,9 @@ constexpr void require_operands() {
     static_assert(sizeof...(Operands) > 0 && (operand_type<Operands> && ...),
                   "cordage: after the angles write operands: in_place(view) or from_to(view, view)");
     if constexpr ((operand_type<Operands> && ...)) {
+        static_assert((std::same_as<typename Operands::compute, float> && ...) ||
+                          (std::same_as<typename Operands::compute, double> && ...),
+                      "cordage: the operands of one call must all compute in float or all in double");
         static_assert(
             std::same_as<Direction, backend::forward> || (!Operands::is_normalized && ...),
             "cordage: only rotate_forward normalizes; the backward pass takes "
@@ -42,34 +44,43 @@ constexpr void require_operands() {
     }
 }
 
-// Runs rotate_tokens(begin, end) over all tokens of a call, in slices on the executor; in one slice if tokens must be
-// processed in order.
-template <executor Executor, class RotateTokens>
-void for_each_slice(const Executor& where, const call_size& size, const RotateTokens& rotate_tokens) {
-    const bool is_one = size.is_in_order;  // a single item: for_each_range then makes one slice
-    for_each_range(where, is_one ? 1 : size.tokens, size.bytes_of_token,
-                   [&](index_t begin, index_t end) noexcept { rotate_tokens(begin, is_one ? size.tokens : end); });
+// The angles that kernels read: those of the source, or rows that several kernels share.
+template <class Backend, class Source, class First, class... More>
+constexpr auto angles_of_kernels() {
+    using maker = typename backend::maker_of_rows<Backend>::type;
+    if constexpr (std::is_void_v<maker> || (std::same_as<First, More> && ...) || has_cos_sin<Source>) {
+        return std::type_identity<Source>{};
+    } else {
+        return std::type_identity<backend::shared_rows<typename First::compute>>{};
+    }
 }
 
-// The path on the host: checks, then slices of tokens on the executor.
+// The path on the host.
 template <pairing Pairing, class Backend, class Direction, executor Executor, class Source, class... Operands>
 CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where, const Source& angles,
-                                     const Operands&... given) {
+                                     const Operands&... operands) {
     require_source<Source>();
     require_operands<Direction, Operands...>();
     backend::require_rotate_range<Backend>();
     static_assert(
         !requires { Source::is_on_device; },
         "cordage: these angles lie on a device: the first argument must be on(stream)");
-    const call_size size = check_all<memory::host>(function, angles, given...);
-    if (size.is_empty) return;
-    const auto run = [&](const auto& operands) {
-        using backend::rotate_range;  // or the overload beside a user-defined Backend
-        for_each_slice(where, size, [&](index_t begin, index_t end) noexcept {
-            rotate_range<Pairing, Direction>(Backend{}, angles, operands, begin, end);
-        });
-    };
-    with_operands(run, given...);
+    if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
+    using rows = typename decltype(angles_of_kernels<Backend, Source, Operands...>())::type;
+    call_on_stack<Operands...> made(function, angles, {rotate_tokens<Pairing, Backend, Direction, rows, Operands>...},
+                                    operands...);
+    const rotation_call call = made.call();
+    const call_size size = check_call(call, memory::host);
+    check_values(function, memory::host, angles);
+    run(where, call, size, [&](index_t begin, index_t end) noexcept {
+        if constexpr (std::same_as<rows, Source>) {
+            run_tokens(call, nullptr, nullptr, begin, end);
+        } else {
+            rows shared(typename backend::maker_of_rows<Backend>::type{}, angles);
+            shared.for_each_block(
+                begin, end, [&](index_t first, index_t last) { run_tokens(call, &shared, nullptr, first, last); });
+        }
+    });
 }
 
 // Runs a call on the executor or device given by its first argument, or on the calling thread if there is none.

@@ -222,11 +222,49 @@ concept operand_type = tensors_detail::is_operand<O>;
 template <class O>
 concept backward_operand_type = tensors_detail::is_backward_operand<O>;
 
+/// The operands of one type of a call, as passed to a backend: `for (const auto& operand : operands)`.
+template <class O>
+class operand_list {
+ public:
+    using type = O;
+    using compute = typename O::compute;  ///< float or double
+
+    /// @param operands  addresses of O, which outlive the list, as does the array
+    CORDAGE_ALWAYS_INLINE explicit operand_list(std::span<const void* const> operands) noexcept : all_(operands) {}
+
+    class iterator {
+     public:
+        CORDAGE_ALWAYS_INLINE explicit iterator(const void* const* at) noexcept : at_(at) {}
+        CORDAGE_ALWAYS_INLINE const O& operator*() const noexcept { return *static_cast<const O*>(*at_); }
+        CORDAGE_ALWAYS_INLINE iterator& operator++() noexcept {
+            ++at_;
+            return *this;
+        }
+        CORDAGE_ALWAYS_INLINE bool operator!=(const iterator& other) const noexcept { return at_ != other.at_; }
+
+     private:
+        const void* const* at_;
+    };
+    CORDAGE_ALWAYS_INLINE iterator begin() const noexcept { return iterator(all_.data()); }
+    CORDAGE_ALWAYS_INLINE iterator end() const noexcept { return iterator(all_.data() + all_.size()); }
+    CORDAGE_ALWAYS_INLINE std::span<const void* const> addresses() const noexcept { return all_; }
+
+ private:
+    std::span<const void* const> all_;
+};
+
+/// Calls f with a list of one operand.
+template <class O, class F>
+CORDAGE_ALWAYS_INLINE void with_list_of(const O& operand, const F& f) {
+    const void* const address = &operand;
+    f(operand_list<O>({&address, 1}));
+}
+
 /// All operands of one call, as passed to a backend: an array of pointers if they have one type, so that any number of
 /// operands shares one kernel, else a tuple.
 template <class First, class... More>
-using operand_list = std::conditional_t<(std::same_as<First, More> && ...), std::span<const First* const>,
-                                        std::tuple<const First&, const More&...>>;
+using operands_of_call = std::conditional_t<(std::same_as<First, More> && ...), std::span<const First* const>,
+                                            std::tuple<const First&, const More&...>>;
 
 /// Calls f(operand) for each operand, in order.
 template <class O, class F>
@@ -244,27 +282,11 @@ template <class F, class First, class... More>
 CORDAGE_ALWAYS_INLINE void with_operands(const F& f, const First& first, const More&... more) {
     if constexpr ((std::same_as<First, More> && ...)) {
         const First* const all[]{&first, &more...};
-        f(operand_list<First, More...>(all));
+        f(operands_of_call<First, More...>(all));
     } else {
-        f(operand_list<First, More...>(first, more...));
+        f(operands_of_call<First, More...>(first, more...));
     }
 }
-
-/// Whether a list has an operand that is only rotated, without a norm or format of whole heads.
-template <class List>
-inline constexpr bool any_plain = false;
-template <class O>
-inline constexpr bool any_plain<std::span<const O* const>> = O::is_plain;
-template <class... O>
-inline constexpr bool any_plain<std::tuple<const O&...>> = (O::is_plain || ...);
-
-/// Whether a list has an operand with a norm.
-template <class List>
-inline constexpr bool any_normalized = false;
-template <class O>
-inline constexpr bool any_normalized<std::span<const O* const>> = O::is_normalized;
-template <class... O>
-inline constexpr bool any_normalized<std::tuple<const O&...>> = (O::is_normalized || ...);
 
 /// The compute type that all operands of a list share.
 template <class List>

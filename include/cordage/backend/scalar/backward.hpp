@@ -18,36 +18,32 @@ namespace cordage::backend {
 ///   dL/dm       += sum grad_y . y / m
 ///
 /// grad_x is computed in compute_type, all other products and sums in double. The caller checks the arguments.
-template <pairing Pairing, class Source, class Operands>
-CORDAGE_ONE_BODY void backward_range(scalar, const Source& angles, const Operands& operands,
+template <pairing Pairing, class Source, class O>
+CORDAGE_ONE_BODY void backward_range(scalar, const Source& angles, const operand_list<O>& operands,
                                      const angle_gradients& grads, index_t begin, index_t end) noexcept {
-    using real = compute_type<Operands>;
+    using real = typename O::compute;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        if constexpr (any_plain<Operands>) {
+        if constexpr (O::is_normalized) {
+            double* weights = grads.weights;
+            for (const O& o : operands) {
+                backward_normalized<Pairing>(angles, o, grads, o.grad_weight.empty() ? nullptr : weights, row, token);
+                weights += o.grad_weight.size();
+            }
+        } else {
             if (grads.attention_factor != nullptr) {
-                grads.add_factor(angles, row, token, dot_of_plain(operands, row, token, 2 * pairs));
+                grads.add_factor(angles, row, token, dot_of_token(operands, row, token, 2 * pairs));
             }
             for (index_t pair = 0; pair < pairs; ++pair) {
                 const cos_sin<real> at = transposed(cos_sin_at<real>(angles, row, token, pair));
                 double grad_angle = 0.0;
-                for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    if constexpr (O::is_plain) {
-                        grad_angle = backward_pair<double, Pairing>(o, row, token, pair, pairs, at, grad_angle);
-                    }
-                });
+                for (const O& o : operands) {
+                    grad_angle = backward_pair<double, Pairing>(o, row, token, pair, pairs, at, grad_angle);
+                }
                 grads.add(angles, row, token, pair, 1, &grad_angle);
             }
+            for (const O& o : operands) copy_unrotated(o, row, token, 2 * pairs);
         }
-        double* weights = grads.weights;
-        for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if constexpr (O::is_normalized) {
-                backward_normalized<Pairing>(angles, o, grads, o.grad_weight.empty() ? nullptr : weights, row, token);
-                weights += o.grad_weight.size();
-            } else {
-                copy_unrotated(o, row, token, 2 * pairs);
-            }
-        });
     });
 }
 

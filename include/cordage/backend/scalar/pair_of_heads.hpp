@@ -70,14 +70,12 @@ CORDAGE_ALWAYS_INLINE double dot_of_token(const Operand& o, index_t row, index_t
     return dot;
 }
 
-/// grad_y . y of a token over all operands without a norm.
-template <class Operands>
-CORDAGE_ALWAYS_INLINE double dot_of_plain(const Operands& operands, index_t row, index_t token,
+/// As above, summed over operands.
+template <class O>
+CORDAGE_ALWAYS_INLINE double dot_of_token(const operand_list<O>& operands, index_t row, index_t token,
                                           index_t rotary_dim) noexcept {
     double dot = 0.0;
-    for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        if constexpr (O::is_plain) dot += dot_of_token(o, row, token, rotary_dim);
-    });
+    for (const O& o : operands) dot += dot_of_token(o, row, token, rotary_dim);
     return dot;
 }
 

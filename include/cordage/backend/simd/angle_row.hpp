@@ -123,7 +123,9 @@ template <class Arch, class Source, class Real>
 CORDAGE_ONE_BODY angle_row<Real> write_rows(const void* source, index_t row, index_t token, index_t tokens,
                                             index_t first, index_t count, Real* cos, Real* sin) noexcept {
     const Source& angles = *static_cast<const Source*>(source);
-    if constexpr (std::is_same_v<Source, cos_sin_view<Real>>) {
+    if constexpr (requires { angles.rows(row, token, tokens, first, count, cos, sin); }) {
+        return angles.rows(row, token, tokens, first, count, cos, sin);
+    } else if constexpr (std::is_same_v<Source, cos_sin_view<Real>>) {
         const index_t offset = angles.entry(row, token) * angles.pairs() + first;
         return {angles.cos_data + offset, angles.sin_data + offset};
     } else if constexpr (has_vector_rows<Arch, Source>) {

@@ -84,64 +84,58 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
 }
 
 /// The backward pass of the tokens [begin, end) of all operands. One function for all sources.
-template <pairing Pairing, class Arch, class Operands>
-CORDAGE_ONE_BODY void backward_tokens(const token_angles<compute_type<Operands>>& angles, const Operands& operands,
-                                      const token_gradients<compute_type<Operands>>& grads, index_t begin,
+template <pairing Pairing, class Arch, class O>
+CORDAGE_ONE_BODY void backward_tokens(const token_angles<typename O::compute>& angles, const operand_list<O>& operands,
+                                      const token_gradients<typename O::compute>& grads, index_t begin,
                                       index_t end) noexcept {
-    using real = compute_type<Operands>;
+    using real = typename O::compute;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const index_t bytes_each = bytes_of_token(operands);
-    const bool is_long = bytes_each * (end - begin) > beyond_l1;
-    const bool is_streaming = uses_streaming_stores<Arch>(3 * bytes_each * angles.batch() * tokens);
+    const index_t bytes = bytes_of_token(operands) * angles.batch() * tokens;
+    const bool is_long = bytes > beyond_l1;
+    const bool is_streaming = uses_streaming_stores<Arch>(3 * bytes);
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
     angle_rows<real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        if constexpr (any_plain<Operands>) {
-            if (grads.has_factor()) grads.add_factor(row, token, dot_of_plain(operands, row, token, 2 * pairs));
+        if constexpr (O::is_normalized) {
+            double* weights = grads.weights();
+            alignas(64) real grad_angle[row_block] = {};
+            for (const O& o : operands) {
+                backward_normalized<Pairing>(simd<Arch>{}, angles, o, grads, o.grad_weight.empty() ? nullptr : weights,
+                                             row, token, is_long, rows, grad_angle);
+                weights += o.grad_weight.size();
+            }
+            if (pairs <= row_block) grads.add(row, token, 0, pairs, grad_angle);
+        } else {
+            if (grads.has_factor()) grads.add_factor(row, token, dot_of_token(operands, row, token, 2 * pairs));
             for (index_t first = 0; first < pairs; first += row_block) {
                 const index_t count = std::min(row_block, pairs - first);
                 const angle_row<real> at = rows(row, token, first, count);
                 alignas(64) real grad_angle[row_block] = {};
-                for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    if constexpr (O::is_plain) {
-                        const auto lanes = o.lanes_of(row, token);
-                        if (lanes.grad_x == nullptr) return;
-                        const index_t done = in_vectors<Arch, Pairing, O>(
-                            count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip)
-                                       CORDAGE_ALWAYS_INLINE_LAMBDA {
-                                           const index_t lane = Pairing::first(first + skip, pairs);
-                                           simd_detail::backward_heads<layout_of<A, Pairing, O>, Count, Pairing>(
-                                               o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane,
-                                               {at.cos + skip, at.sin + skip}, pairs,
-                                               {.heads = o.shape().heads,
-                                                .is_long = is_long && lane == 0,
-                                                .is_prefetched = are_heads_fetched && lane == 0,
-                                                .uses_streaming_stores = is_streaming},
-                                               grad_angle + skip);
-                                       });
-                        for (index_t pair = done; pair < count; ++pair) {
-                            const cos_sin<real> one{at.cos[pair], -at.sin[pair]};
-                            grad_angle[pair] =
-                                backward_pair<real, Pairing>(o, row, token, first + pair, pairs, one, grad_angle[pair]);
-                        }
+                for (const O& o : operands) {
+                    const auto lanes = o.lanes_of(row, token);
+                    if (lanes.grad_x == nullptr) continue;
+                    const index_t done = in_vectors<Arch, Pairing, O>(
+                        count,
+                        [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                            const index_t lane = Pairing::first(first + skip, pairs);
+                            simd_detail::backward_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                                o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane,
+                                {at.cos + skip, at.sin + skip}, pairs,
+                                {.heads = o.shape().heads,
+                                 .is_long = is_long && lane == 0,
+                                 .is_prefetched = are_heads_fetched && lane == 0,
+                                 .uses_streaming_stores = is_streaming},
+                                grad_angle + skip);
+                        });
+                    for (index_t pair = done; pair < count; ++pair) {
+                        const cos_sin<real> one{at.cos[pair], -at.sin[pair]};
+                        grad_angle[pair] =
+                            backward_pair<real, Pairing>(o, row, token, first + pair, pairs, one, grad_angle[pair]);
                     }
-                });
+                }
                 grads.add(row, token, first, count, grad_angle);
             }
-        }
-        double* weights = grads.weights();
-        alignas(64) real to_angles[row_block] = {};  // of normalized heads
-        for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if constexpr (O::is_normalized) {
-                backward_normalized<Pairing>(simd<Arch>{}, angles, o, grads, o.grad_weight.empty() ? nullptr : weights,
-                                             row, token, is_long, rows, to_angles);
-                weights += o.grad_weight.size();
-            } else {
-                copy_unrotated(o, row, token, 2 * pairs);
-            }
-        });
-        if constexpr (any_normalized<Operands>) {
-            if (pairs <= row_block) grads.add(row, token, 0, pairs, to_angles);
+            for (const O& o : operands) copy_unrotated(o, row, token, 2 * pairs);
         }
     });
     if (is_streaming) end_streaming_stores();
@@ -149,11 +143,11 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<compute_type<Operands>>
 
 }  // namespace simd_detail
 
-/// The scalar backend's function in vectors of Arch; sums over a token's heads in compute_type, over tokens in double.
-template <pairing Pairing, class Arch, class Source, class Operands>
-CORDAGE_ALWAYS_INLINE void backward_range(simd<Arch>, const Source& angles, const Operands& operands,
+/// The scalar backend's function in vectors of Arch; sums over a token's heads in compute, over tokens in double.
+template <pairing Pairing, class Arch, class Source, class O>
+CORDAGE_ALWAYS_INLINE void backward_range(simd<Arch>, const Source& angles, const operand_list<O>& operands,
                                           const angle_gradients& grads, index_t begin, index_t end) noexcept {
-    using real = compute_type<Operands>;
+    using real = typename O::compute;
     simd_detail::backward_tokens<Pairing, Arch>(token_angles<real>::of(simd<Arch>{}, angles), operands,
                                                 token_gradients<real>::of(simd<Arch>{}, angles, grads), begin, end);
 }

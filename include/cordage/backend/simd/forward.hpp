@@ -10,6 +10,7 @@
 #include "cordage/backend/simd/loops.hpp"
 #include "cordage/backend/simd/normalized_heads.hpp"
 #include "cordage/backend/simd/processor.hpp"
+#include "cordage/backend/simd/shared_rows.hpp"
 #include "cordage/backend/simd/streaming_stores.hpp"
 #include "cordage/backend/tags.hpp"
 #include "cordage/core/token_chunks.hpp"
@@ -166,15 +167,17 @@ CORDAGE_ONE_BODY void rotate_rounded_between(const token_angles<Real>& angles,
 ///
 ///   for each token:  cos, sin of up to 64 pairs
 ///     for q, then k:  some vectors of each in registers  ->  all heads
-template <pairing Pairing, class Arch, class Operands>
-CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& angles, const direction_data& direction,
-                                    const Operands& operands, index_t begin, index_t end) noexcept {
-    using real = compute_type<Operands>;
+template <pairing Pairing, class Arch, class O>
+CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& angles, const direction_data& direction,
+                                    const operand_list<O>& operands, index_t begin, index_t end) noexcept {
+    using real = typename O::compute;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const index_t bytes_each = bytes_of_token(operands), bytes = bytes_each * (end - begin);
+    const index_t bytes = bytes_of_token(operands) * angles.batch() * tokens;
     const bool is_long = bytes > beyond_l1, are_slots_fetched = bytes > beyond_l2;
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
-    const bool is_streaming = uses_streaming_stores<Arch>(2 * bytes_each * angles.batch() * tokens);
+    const bool is_streaming = uses_streaming_stores<Arch>(2 * bytes);
+    bool rotates = false;
+    for (const O& o : operands) rotates = rotates || o.is_rotated();
     angle_rows<real> rows(angles, end);
     angle_row<real> at{};
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -182,15 +185,15 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& 
             direction.divides_by_factor ? direction.extra_factor(angles.attention_factor(row, token)) : 1.0);
         const cos_sin<real> factor{extra, static_cast<real>(direction.sine_sign) * extra};
         if (are_slots_fetched) {
-            for_each_operand(operands,
-                             [&](const auto& o) CORDAGE_ALWAYS_INLINE_LAMBDA { prefetch_slots(o, row, token); });
+            for (const O& o : operands) prefetch_slots(o, row, token);
         }
-        const auto rotate_block = [&]<class O>(const O& o, index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const auto rotate_block = [&]<class Some>(const Some& o, index_t first,
+                                                  index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if (is_streaming) {
                 const auto lanes = o.lanes_of(row, token);
                 const index_t lane = Pairing::first(first, pairs);
                 if (lanes.x != nullptr && o.is_rotated() &&
-                    simd_detail::rotate_streaming<layout_of<Arch, Pairing, O>, Pairing>(
+                    simd_detail::rotate_streaming<layout_of<Arch, Pairing, Some>, Pairing>(
                         o, lanes.x + lane, lanes.y + lane, at, factor, count, pairs)) {
                     return;
                 }
@@ -204,41 +207,41 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& 
                 f(first, count);
             }
         };
-        if constexpr (any_plain<Operands>) {
-            for_each_block([&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    if constexpr (O::is_plain) rotate_block(o, first, count);
-                });
-            });
-        }
-        const auto rotate_with_norm = [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if constexpr (simd_detail::keeps_rounded_in_y<O>) {
+        const auto rotate_with_norm = [&]<class Some>(const Some& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            if constexpr (simd_detail::keeps_rounded_in_y<Some>) {
                 if (o.norm.is_rounded_between) {
                     return simd_detail::rotate_rounded_between<Pairing, Arch>(angles, o, row, token, rows);
                 }
             }
             rotate_normalized<Pairing>(simd<Arch>{}, angles, o, row, token, is_long, rows);
         };
-        for_each_operand(operands, [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if constexpr (O::has_head_format) {
-                const auto is_identity = [&](index_t r, index_t t)
-                                             CORDAGE_ALWAYS_INLINE_LAMBDA { return angles.is_identity(r, t); };
+        if constexpr (O::is_plain) {
+            if (rotates) {
+                for_each_block([&](index_t first, index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                    for (const O& o : operands) rotate_block(o, first, count);
+                });
+            }
+            for (const O& o : operands) copy_unrotated(o, row, token, 2 * pairs, simd<Arch>{});
+        } else if constexpr (O::has_head_format) {
+            const auto is_identity = [&](index_t r, index_t t)
+                                         CORDAGE_ALWAYS_INLINE_LAMBDA { return angles.is_identity(r, t); };
+            for (const O& o : operands) {
                 rotate_staged<xsimd::batch<float, Arch>>(
                     is_identity, o, row, token, [&](const auto& some) CORDAGE_ALWAYS_INLINE_LAMBDA {
                         if constexpr (O::is_normalized) {
                             rotate_with_norm(some);
                         } else {
-                            for_each_block([&](index_t first, index_t count)
-                                               CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_block(some, first, count); });
+                            if (some.is_rotated()) {
+                                for_each_block([&](index_t first, index_t count)
+                                                   CORDAGE_ALWAYS_INLINE_LAMBDA { rotate_block(some, first, count); });
+                            }
                             copy_unrotated(some, row, token, 2 * pairs, simd<Arch>{});
                         }
                     });
-            } else if constexpr (O::is_normalized) {
-                rotate_with_norm(o);
-            } else {
-                copy_unrotated(o, row, token, 2 * pairs, simd<Arch>{});
             }
-        });
+        } else {
+            for (const O& o : operands) rotate_with_norm(o);
+        }
     });
     if (is_streaming) end_streaming_stores();
 }
@@ -246,10 +249,10 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<compute_type<Operands>>& 
 }  // namespace simd_detail
 
 /// The scalar backend's function in vectors of Arch.
-template <pairing Pairing, class Direction, class Arch, class Source, class Operands>
-CORDAGE_ALWAYS_INLINE void rotate_range(simd<Arch>, const Source& angles, const Operands& operands, index_t begin,
-                                        index_t end) noexcept {
-    const auto of_tokens = token_angles<compute_type<Operands>>::of(simd<Arch>{}, angles);
+template <pairing Pairing, class Direction, class Arch, class Source, class O>
+CORDAGE_ALWAYS_INLINE void rotate_range(simd<Arch>, const Source& angles, const operand_list<O>& operands,
+                                        index_t begin, index_t end) noexcept {
+    const auto of_tokens = token_angles<typename O::compute>::of(simd<Arch>{}, angles);
     simd_detail::rotate_tokens<Pairing, Arch>(of_tokens, Direction::data, operands, begin, end);
 }
 

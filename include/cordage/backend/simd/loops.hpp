@@ -40,18 +40,15 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexce
     return in_single_vectors<Arch, Pairing, Operand>(count, step, done);
 }
 
-/// Bytes read for a range of tokens that exceed the L1 cache, where prefetches cost nothing, or the L2 cache.
+/// Bytes read by a call that exceed the L1 cache, where prefetches cost nothing, or the L2 cache.
 inline constexpr index_t beyond_l1 = index_t{1} << 16, beyond_l2 = index_t{1} << 22;
 
 /// The bytes of x, or of grad_y, of one token.
-template <class Operands>
-CORDAGE_ALWAYS_INLINE index_t bytes_of_token(const Operands& operands) noexcept {
-    index_t bytes = 0;
-    for_each_operand(operands, [&](const auto& o) {
-        using traits = simd_detail::operand_traits<std::remove_cvref_t<decltype(o)>>;
-        bytes += o.shape().heads * o.shape().head_dim * traits::element_size;
-    });
-    return bytes;
+template <class O>
+CORDAGE_ALWAYS_INLINE index_t bytes_of_token(const operand_list<O>& operands) noexcept {
+    index_t elements = 0;
+    for (const O& o : operands) elements += o.shape().heads * o.shape().head_dim;
+    return elements * simd_detail::operand_traits<O>::element_size;
 }
 
 /// How the heads of a token are processed.

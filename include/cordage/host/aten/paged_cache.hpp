@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "cordage/backend/any_format.hpp"
 #include "cordage/host/aten/normalized.hpp"
 
 namespace cordage::aten {
@@ -31,70 +32,21 @@ struct cache_tensors {
 
 namespace detail {
 
-enum class byte_code : std::uint8_t { int8, fp8_e4m3, fp8_e5m2 };
-
-/// scaled_bytes whose code is selected at run time, so that kernels are compiled once for all codes.
-struct any_scaled_bytes {
-    using compute = float;
-    static constexpr index_t lanes_of_element = 1;
-
-    byte_code code;
-    scale_table scales;
-
-    template <class Lane>
-    void load_head(const std::uint8_t* from, const head_place& at, float* lanes, index_t count) const noexcept {
-        with_format([&]<class Code>(const scaled_bytes<Code>& f) {
-            f.template load_head<Lane>(reinterpret_cast<const Code*>(from), at, lanes, count);
-        });
-    }
-    template <class Lane>
-    void store_head(const float* lanes, index_t count, std::uint8_t* to, const head_place& at) const noexcept {
-        with_format([&]<class Code>(const scaled_bytes<Code>& f) {
-            f.template store_head<Lane>(lanes, count, reinterpret_cast<Code*>(to), at);
-        });
-    }
-    bool copy_head(const any_scaled_bytes& source, const std::uint8_t* from, const head_place& from_at,
-                   std::uint8_t* to, const head_place& to_at, index_t count) const noexcept {
-        *scales.at(to_at) = *source.scales.at(from_at);
-        tensors_detail::copy_elements(from, to, count);
-        return true;
-    }
-    friend bool operator==(const any_scaled_bytes&, const any_scaled_bytes&) noexcept = default;
-
- private:
-    template <class F>
-    void with_format(const F& f) const noexcept {
-        switch (code) {
-            case byte_code::int8:
-                return f(scaled_bytes<std::int8_t>{scales});
-            case byte_code::fp8_e4m3:
-                return f(scaled_bytes<fp8_e4m3>{scales});
-            case byte_code::fp8_e5m2:
-                return f(scaled_bytes<fp8_e5m2>{scales});
-        }
-    }
-};
-
 /// Calls body with the element type of a quantised cache: on the CPU uint8_t, whose code is selected at run time.
 template <class Device, class Body>
-void for_code(byte_code code, const Body& body) {
+void for_code(backend::element_code code, const Body& body) {
     if constexpr (Device::device == at::kCPU) return body(std::uint8_t{});
-    switch (code) {
-        case byte_code::int8:
-            return body(std::int8_t{});
-        case byte_code::fp8_e4m3:
-            return body(fp8_e4m3{});
-        case byte_code::fp8_e5m2:
-            return body(fp8_e5m2{});
-    }
+    if (code == backend::element_code::int8) return body(std::int8_t{});
+    if (code == backend::element_code::fp8_e4m3) return body(fp8_e4m3{});
+    body(fp8_e5m2{});
 }
 
 /// The code of a cache, by the name of its type: libtorch before 2.1 has no constants for fp8 types.
-inline std::optional<byte_code> code_of(const at::Tensor& x) {
+inline std::optional<backend::element_code> code_of(const at::Tensor& x) {
     const std::string_view type = at::toString(x.scalar_type());
-    if (type == "Char") return byte_code::int8;
-    if (type == "Float8_e4m3fn") return byte_code::fp8_e4m3;
-    if (type == "Float8_e5m2") return byte_code::fp8_e5m2;
+    if (type == "Char") return backend::element_code::int8;
+    if (type == "Float8_e4m3fn") return backend::element_code::fp8_e4m3;
+    if (type == "Float8_e5m2") return backend::element_code::fp8_e5m2;
     return {};
 }
 
@@ -124,7 +76,7 @@ auto cache_view(const at::Tensor& cache, const at::Tensor& scales, const char* n
                                          format};
         };
         if constexpr (std::same_as<T, std::uint8_t>) {
-            return in_format(any_scaled_bytes{*code_of(cache), table});
+            return in_format(backend::any_format{.element = *code_of(cache), .scales = table});
         } else {
             return in_format(scaled_bytes<T>{table});
         }

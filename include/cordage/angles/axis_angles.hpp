@@ -33,6 +33,8 @@ inline void check_axes(const char* function, index_t pairs, std::span<const std:
 template <position_type P>
 class axis_angles : public angle_detail::positions_and_bases<P> {
  public:
+    using angle_detail::positions_and_bases<P>::axes;
+
     /// @param bases         as for exact_angles
     /// @param axis_of_pair  [rotary_dim/2], each below position_ids.axes; made by contiguous_axes or interleaved_axes
     /// @param position_ids  [axes, batch, tokens], at most 256 axes; any position type, any sign; |position| < 2^63

@@ -91,7 +91,6 @@ class positions_and_bases {
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const double* inv_freq(index_t basis) const noexcept {
         return bases_.inv_freq + basis * bases_.pairs;
     }
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t axes() const noexcept { return ids_.axes; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE double position(index_t row, index_t token, index_t axis) const noexcept {
         return position_traits<P>::value(position_id(row, token, axis));
     }
@@ -122,6 +121,7 @@ class positions_and_bases {
     }
 
  protected:
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t axes() const noexcept { return ids_.axes; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t rows_of_bases() const noexcept {
         return bases_of_row_ == 1 ? bases_.count : bases_.count / bases_of_row_;
     }

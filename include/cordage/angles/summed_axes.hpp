@@ -28,6 +28,7 @@ inline void check_bases_of_axes(const char* function, const basis_view& bases, i
 template <position_type P>
 class summed_axes : public angle_detail::positions_and_bases<P> {
  public:
+    using angle_detail::positions_and_bases<P>::axes;
     static constexpr bool sums_axes = true;
     static constexpr index_t most_axes = 4;
 

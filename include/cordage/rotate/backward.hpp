@@ -159,6 +159,7 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
                       const Operands&... operands) {
     constexpr const char* function = "rotate_backward";
     require_source<Source>();
+    require_whole_source<Source>();
     backend::require_backward_range<Backend>();
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     call_on_stack<Operands...> made(function, angles, {backward_tokens<Pairing, Backend, Source, Operands>...},

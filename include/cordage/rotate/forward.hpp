@@ -29,6 +29,41 @@ constexpr void require_source() {
                   "const' in units of 2^-64 turn, or 'double angle(...) const' in radians; docs/extending.md");
 }
 
+// Members that belong together: one without the other is misspelt, and would be ignored.
+template <class Source>
+constexpr void require_whole_source() {
+    constexpr bool has_axes = requires(const Source& s) {
+        s.axes();
+    };
+    constexpr bool has_axis = requires(const Source& s, index_t i) {
+        s.axis(i);
+    };
+    constexpr bool has_bases = requires(const Source& s) {
+        s.bases();
+    };
+    constexpr bool has_basis_index = requires(const Source& s, index_t i) {
+        s.basis_index(i, i);
+    };
+    constexpr bool has_position = requires(const Source& s, index_t i) {
+        s.position(i, i, i);
+    };
+    constexpr bool has_inv_freq = requires(const Source& s, index_t i) {
+        s.inv_freq(i);
+    };
+    static_assert(has_position == has_inv_freq,
+                  "cordage: a source of angles has both 'double position(index_t row, index_t token, index_t axis) "
+                  "const' and 'const double* inv_freq(index_t basis) const', or neither; docs/extending.md");
+    static_assert(has_bases == has_basis_index,
+                  "cordage: a source of angles has both 'index_t bases() const' and 'index_t basis_index(index_t row, "
+                  "index_t token) const', or neither; docs/extending.md");
+    static_assert(has_axes == (has_axis || angle_detail::sums_axes<Source>),
+                  "cordage: a source of angles has both 'index_t axes() const' and 'index_t axis(index_t pair) const', "
+                  "or neither; docs/extending.md");
+    static_assert(has_position || has_free_angles<Source> || !(has_bases || has_axes),
+                  "cordage: a source of angles with 'bases' or 'axes' needs 'position' and 'inv_freq', for gradients; "
+                  "docs/extending.md");
+}
+
 template <class Direction, class... Operands>
 constexpr void require_operands() {
     static_assert(sizeof...(Operands) > 0 && (operand_type<Operands> && ...),
@@ -60,6 +95,7 @@ template <pairing Pairing, class Backend, class Direction, executor Executor, cl
 CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where, const Source& angles,
                                      const Operands&... operands) {
     require_source<Source>();
+    require_whole_source<Source>();
     require_operands<Direction, Operands...>();
     backend::require_rotate_range<Backend>();
     static_assert(

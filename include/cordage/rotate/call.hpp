@@ -173,14 +173,9 @@ CORDAGE_ALWAYS_INLINE checked_tensor* write_tensors(const O& o, index_t operand,
     const bool is_one = o.is_in_place();
     ::new (to++) checked_tensor{"x", o.x, is_one, operand, o.first_lane, o.is_rotated()};
     if (is_one) return to;
-    ::new (to++) checked_tensor{"y",
-                                o.y,
-                                true,
-                                operand,
-                                o.first_lane,
-                                o.is_rotated(),
-                                is_same_format(o.x.format, o.y.format),
-                                o.writes_free_slots()};
+    ::new (to++) checked_tensor{"y", o.y, true, operand, o.first_lane, o.is_rotated()};
+    to[-1].has_format_of_x = is_same_format(o.x.format, o.y.format);
+    to[-1].are_slots_free = o.writes_free_slots();
     return to;
 }
 template <backward_operand_type O>

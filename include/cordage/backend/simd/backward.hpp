@@ -98,13 +98,13 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<typename O::compute>& a
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         if constexpr (O::is_normalized) {
             double* weights = grads.weights();
-            alignas(64) real grad_angle[row_block] = {};
+            alignas(64) real to_angles[row_block] = {};
             for (const O& o : operands) {
                 backward_normalized<Pairing>(simd<Arch>{}, angles, o, grads, o.grad_weight.empty() ? nullptr : weights,
-                                             row, token, is_long, rows, grad_angle);
+                                             row, token, is_long, rows, to_angles);
                 weights += o.grad_weight.size();
             }
-            if (pairs <= row_block) grads.add(row, token, 0, pairs, grad_angle);
+            if (pairs <= row_block) grads.add(row, token, 0, pairs, to_angles);
         } else {
             if (grads.has_factor()) grads.add_factor(row, token, dot_of_token(operands, row, token, 2 * pairs));
             for (index_t first = 0; first < pairs; first += row_block) {

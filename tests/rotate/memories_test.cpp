@@ -165,10 +165,49 @@ TEST_CASE("rotate/memories: a view of large elements spans at most 2^62 bytes") 
     std::vector<q8_0_block> blocks(4);
     const std::vector<std::int32_t> slots{0, 1}, ids{0, 1};
     auto cache = token_major(blocks.data(), {2, 2, 1, 32}, q8_0{});
-    cache.batch_stride = index_t{1} << 58;
+    cache.batch_stride = index_t{1} << 57;  // of 34 bytes
     CHECK_THROWS_WITH_AS(
         rotate_forward<half_split>(exact_angles(four_pairs, ids), in_place(in_slots(cache, slots.data(), 1, 2))),
-        "rotate_forward: x [2, 2, 1, 1] with strides [288230376151711744, 1, 1, 1] must span at most "
+        "rotate_forward: x [2, 2, 1, 1] with strides [144115188075855872, 1, 1, 1] must span at most "
         "2^58 elements and 2^62 bytes",
+        shape_error);
+}
+
+TEST_CASE("rotate/memories: weights of a norm that lie in a written tensor, without any other memory") {
+    std::vector<float> x(48, 1.0f);
+    const rms_norm<> norm{.weight = x.data() + 40};
+    CHECK_THROWS_WITH_AS(
+        rotate_forward<half_split>(exact_angles(four_pairs, three),
+                                   in_place(token_major(x.data(), shape)).normalized(norm)),
+        "rotate_forward: rms_norm's weight [1, 1, 1, 8] must not overlap x [1, 3, 2, 8], as one of them is written",
+        shape_error);
+}
+
+TEST_CASE("rotate/memories: scales of x and y are the same or apart") {
+    std::vector<std::int8_t> codes(96, 1);
+    std::vector<float> scales(12, 1.0f);
+    const auto with = [&](std::size_t tensor, std::size_t first) {
+        return token_major(codes.data() + tensor, shape, scaled_bytes<std::int8_t>{{scales.data() + first, 6, 2, 1}});
+    };
+    const exact_angles angles(four_pairs, three);
+    CHECK_NOTHROW(rotate_forward<half_split>(angles, from_to(with(0, 0), with(48, 0))));
+    CHECK_NOTHROW(rotate_forward<half_split>(angles, from_to(with(0, 0), with(48, 6))));
+    CHECK_THROWS_WITH_AS(rotate_forward<half_split>(angles, from_to(with(0, 0), with(48, 2))),
+                         "rotate_forward: y's scales [1, 3, 2, 1] must not overlap x's scales [1, 3, 2, 1], as one of "
+                         "them is written",
+                         shape_error);
+}
+
+TEST_CASE("rotate/memories: gradients of positions and of weights are not added to one span") {
+    const heads_shape eight{1, 8, 1, 8};
+    const std::vector<std::int32_t> ids(8, 1);
+    std::vector<float> g(64, 1.0f), w(8, 1.0f);
+    std::vector<double> sums(8);
+    const auto heads = token_major(g.data(), eight);
+    CHECK_THROWS_WITH_AS(
+        rotate_backward<half_split>(exact_angles(four_pairs, ids), rotation_gradients{.position_ids = sums},
+                                    grad_through(heads, heads, heads).normalized(rms_norm<>{.weight = w.data()}, sums)),
+        "rotate_backward: grad_weight [1, 1, 1, 8] must not overlap grads.position_ids [1, 1, 1, 8], as one of them is "
+        "written",
         shape_error);
 }

@@ -92,9 +92,10 @@ TEST_CASE("rotate/several_types: keys that all move by one distance share a row 
     const basis b = basis_of(8);
     std::vector<int> from, to;
     for (int i = 0; i < 40; ++i) from.push_back(i), to.push_back(i < 20 ? i + 7 : i - 3);
-    const heads_shape shape{1, 40, 2, 16};
+    const heads_shape shape{2, 20, 2, 16};  // the rows move by different distances
+    const auto in_rows = [](const std::vector<int>& ids) { return position_view<int>(ids.data(), 2, 20, 20); };
     check_alone_and_together(shape, [&](const auto&... operands) {
-        rebase<half_split>(exact_angles(b, to) - exact_angles(b, from), operands...);
+        rebase<half_split>(exact_angles(b, in_rows(to)) - exact_angles(b, in_rows(from)), operands...);
     });
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What find_package(cordage COMPONENTS kernels cordage cuda json dispatched c) reads; without components it is after
+# What find_package(cordage COMPONENTS kernels cordage cuda models dispatched c) reads; without components it is after
 # cordage. Each component is a target, cordage::NAME, and only what the wanted ones link is looked for. dispatched and c
 # are there where cordage was installed with CORDAGE_BUILD_DISPATCHED and CORDAGE_BUILD_C.
 cmake_minimum_required(VERSION 3.25)
@@ -12,7 +12,7 @@ endif()
 set(cordage_FOUND TRUE)
 set(cordage_NOT_FOUND_MESSAGE "")
 foreach(_cordage_component IN LISTS _cordage_components)
-  if(_cordage_component MATCHES "^(kernels|cordage|cuda|json)$")
+  if(_cordage_component MATCHES "^(kernels|cordage|cuda|models)$")
     cordage_find_dependencies(${_cordage_component} _cordage_lacks)
     list(JOIN _cordage_lacks ", and needs " _cordage_lacks)
   elseif(_cordage_component MATCHES "^(dispatched|c)$")
@@ -24,8 +24,10 @@ foreach(_cordage_component IN LISTS _cordage_components)
       cordage_find_dependencies(kernels _cordage_lacks)
       list(JOIN _cordage_lacks ", and needs " _cordage_lacks)
     endif()
+  elseif(_cordage_component STREQUAL "json")
+    set(_cordage_lacks "its new name: models, target cordage::models")
   else()
-    set(_cordage_lacks "another name: kernels, cordage, cuda, json, dispatched or c")
+    set(_cordage_lacks "another name: kernels, cordage, cuda, models, dispatched or c")
   endif()
   set(cordage_${_cordage_component}_FOUND TRUE)
   if(_cordage_lacks)

@@ -18,7 +18,7 @@ set_target_properties(cordage_c PROPERTIES
 target_link_options(cordage_c PRIVATE "LINKER:--version-script,${exports}" "LINKER:--no-undefined")
 target_include_directories(cordage_c INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:include>")
-target_link_libraries(cordage_c PRIVATE "$<BUILD_INTERFACE:cordage_json>")
+target_link_libraries(cordage_c PRIVATE "$<BUILD_INTERFACE:cordage_models>")
 target_compile_options(cordage_c PRIVATE -O2)
 
 # With the kernels of cordage::dispatched in it.

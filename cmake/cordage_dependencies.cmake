@@ -4,7 +4,7 @@
 #   kernels  threads and xsimd >= 8.1, or with CORDAGE_NO_SIMD threads alone
 #   cordage  kernels and Eigen >= 3.4
 #   cuda     kernels and the CUDA toolkit >= 12
-#   json     cordage and nlohmann-json
+#   models   cordage and nlohmann-json
 
 # Finds what the component links; `result` is a list, in words, of what this machine lacks.
 function(cordage_find_dependencies component result)
@@ -28,7 +28,7 @@ function(cordage_find_dependencies component result)
     if(NOT CUDAToolkit_FOUND)
       list(APPEND lacks "the CUDA toolkit >= 12")
     endif()
-  elseif(component STREQUAL "json")
+  elseif(component STREQUAL "models")
     cordage_find_dependencies(cordage lacks)
     if(NOT TARGET nlohmann_json::nlohmann_json)
       find_package(nlohmann_json QUIET)

@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(cordage_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/cordage")
-install(TARGETS cordage_kernels cordage cordage_cuda cordage_json EXPORT cordage_targets
+install(TARGETS cordage_kernels cordage cordage_cuda cordage_models EXPORT cordage_targets
   FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT cordage_targets NAMESPACE cordage:: DESTINATION "${cordage_package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cordageConfigVersion.cmake"
@@ -29,7 +29,7 @@ cordage_install_pc(cordage-kernels "Rotary position embeddings: angles and rotat
   "xsimd >= 8.1")
 cordage_install_pc(cordage "Rotary position embeddings with continuous length scaling (cordage/cordage.hpp)"
   "cordage-kernels = ${PROJECT_VERSION}, eigen3 >= 3.4")
-cordage_install_pc(cordage-json "cordage and its readers of config.json and safetensors (cordage/host/)"
+cordage_install_pc(cordage-models "cordage and the rules of models, read from their files (cordage/models.hpp)"
   "cordage = ${PROJECT_VERSION}, nlohmann_json")
 
 # The kernels for every x86-64: with all else where they are built with all else, otherwise by --component

@@ -31,8 +31,7 @@ if(CORDAGE_TEST_HEADERS AND NOT is_sanitized)
     COMMAND ${CMAKE_COMMAND} -D "include=${PROJECT_SOURCE_DIR}/include"
       -D "objects=$<TARGET_OBJECTS:cordage_headers_alone>" -D "left_out=${without_libtorch}"
       -P "${CMAKE_CURRENT_SOURCE_DIR}/every_header_is_compiled.cmake")
-  target_link_libraries(cordage_headers_alone PRIVATE
-    cordage::cordage cordage_warnings nlohmann_json::nlohmann_json)
+  target_link_libraries(cordage_headers_alone PRIVATE cordage::models cordage_warnings)
   target_compile_options(cordage_headers_alone PRIVATE -O0)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     target_compile_options(cordage_headers_alone PRIVATE -march=x86-64)  # there is less to read for it
@@ -42,7 +41,7 @@ endif()
 # Two units that include everything make one program: nothing is defined twice. They have one text, so it is compiled once,
 # and the second is the first under another name.
 add_library(cordage_everything OBJECT two_units/unit.cpp)
-target_link_libraries(cordage_everything PRIVATE cordage::cordage cordage_warnings nlohmann_json::nlohmann_json)
+target_link_libraries(cordage_everything PRIVATE cordage::models cordage_warnings)
 target_include_directories(cordage_everything PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
 target_compile_options(cordage_everything PRIVATE -O0)
 set(second_unit "${CMAKE_CURRENT_BINARY_DIR}/two_units_second${CMAKE_CXX_OUTPUT_EXTENSION}")

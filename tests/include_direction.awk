@@ -2,8 +2,8 @@
 # Reads every header (paths from the folder include/) and reports includes in the wrong direction: a stage includes core/
 # and stages to its left, and a dependency is included in one place only.
 BEGIN {
-    stages = split("core pair scaling schedule ode clex positions basis angles tensors backend rotate attention config checkpoint host c",
-                   stage, " ")
+    stages = split("core pair scaling schedule ode clex positions basis angles tensors backend rotate attention models/positions models models/config " \
+                   "models/checkpoint host c", stage, " ")
     for (i = 1; i <= stages; ++i) rank[stage[i]] = i
     home["cuda_runtime.h"] = "^cordage/backend/cuda/"
     home["Eigen"] = "^cordage/clex/"
@@ -14,7 +14,7 @@ BEGIN {
     home["random"] = "^cordage/clex/initial_weights[.]hpp"
     by_itself = "^cordage/(core/threads|clex/initial_weights)[.]hpp$"
     home["ATen"] = home["torch"] = home["c10"] = "^cordage/host/aten/"
-    home["nlohmann"] = "^cordage/(config|checkpoint)/"
+    home["nlohmann"] = "^cordage/models/(config|checkpoint)/"
 }
 
 FNR == 1 { header = FILENAME; exists[header] = 1 }
@@ -24,8 +24,10 @@ function complain(text) {
     wrong = 1
 }
 
-function folder(path, parts) {
-    return split(path, parts, "/") > 2 ? parts[2] : "entry"
+# The stage of a header: its folder, in models/ with the folder there.
+function folder(path, parts, depth) {
+    depth = split(path, parts, "/")
+    return depth < 3 ? "entry" : parts[2] == "models" && depth > 3 ? "models/" parts[3] : parts[2]
 }
 
 # "cordage/stage/name.hpp"
@@ -43,6 +45,7 @@ match($0, /^ *# *include "[^"]+"/) {
     else if (from == "entry") next
     else if (!(from in rank)) complain("'" from "' is no stage: add it to include_direction.awk")
     else if (to == "backend" && from !~ /^(backend|rotate|c)$/) complain("only rotate/ and c/ may include backend/")
+    else if (to ~ /^models/ && from !~ /^(models|c$)/) complain("only c/ may include models/")
     else if (rank[to] > rank[from]) complain(from "/ must not include " to "/, which comes after it")
 }
 
@@ -62,18 +65,25 @@ function reach(entry, seen, todo, names, count, i) {
 
 END {
     reach("cordage/kernels.hpp", by_kernels)
-    for (name in by_kernels) if (name ~ /^cordage\/(clex|config|checkpoint|host|c)\//) {
+    for (name in by_kernels) if (name ~ /^cordage\/(clex|models|host|c)\//) {
         print "cordage/kernels.hpp reaches " name ", but engines must do without it"
         wrong = 1
     }
     if ("cordage/cordage.hpp" in exists) {
         reach("cordage/cordage.hpp", by_cordage)
         for (name in exists) {
-            if (name ~ /^cordage\/(config|checkpoint|host|c)\/|\/cuda\/|\.cuh$/) continue
-            if ((name in by_cordage) != (name !~ by_itself)) {
+            if (name ~ /^cordage\/(host|c)\/|\/cuda\/|\.cuh$|^cordage\/models\.hpp$/) continue
+            if ((name in by_cordage) != (name !~ by_itself && name !~ /^cordage\/models\//)) {
                 print "cordage/cordage.hpp must " (name in by_cordage ? "not " : "") "reach " name
                 wrong = 1
             }
+        }
+    }
+    if ("cordage/models.hpp" in exists) {
+        reach("cordage/models.hpp", by_models)
+        for (name in exists) if (name ~ /^cordage\/models\// && !(name in by_models)) {
+            print "cordage/models.hpp must reach " name
+            wrong = 1
         }
     }
     exit wrong

@@ -16,11 +16,11 @@ class Cordage(ConanFile):
     license = "MIT"
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"eigen": [True, False], "json": [True, False]}
-    default_options = {"eigen": True, "json": False}
+    options = {"eigen": [True, False], "models": [True, False]}
+    default_options = {"eigen": True, "models": False}
     option_descriptions = {
         "eigen": "what cordage::cordage needs; without it there is cordage::kernels",
-        "json": "what cordage::json needs: readers of config.json and safetensors",
+        "models": "what cordage::models needs: the rules of models, read from their files",
     }
     implements = ["auto_header_only"]
 
@@ -41,9 +41,9 @@ class Cordage(ConanFile):
 
     def requirements(self):
         self.requires("xsimd/[>=8.1]")
-        if self.options.eigen or self.options.json:
+        if self.options.eigen or self.options.models:
             self.requires("eigen/[>=3.4]")
-        if self.options.json:
+        if self.options.models:
             self.requires("nlohmann_json/[>=3.11]")
 
     def validate(self):

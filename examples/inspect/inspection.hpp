@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cordage/basis/basis.hpp"
-#include "cordage/config/tower.hpp"
+#include "cordage/models/config/tower.hpp"
 
 namespace inspect {
 

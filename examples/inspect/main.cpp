@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "cordage/checkpoint/lerope.hpp"
-#include "cordage/checkpoint/read_model.hpp"
-#include "cordage/checkpoint/released_clex.hpp"
-#include "cordage/checkpoint/with_weights.hpp"
-#include "cordage/config/tower.hpp"
+#include "cordage/models/checkpoint/lerope.hpp"
+#include "cordage/models/checkpoint/read_model.hpp"
+#include "cordage/models/checkpoint/released_clex.hpp"
+#include "cordage/models/checkpoint/with_weights.hpp"
+#include "cordage/models/config/tower.hpp"
 #include "inspection.hpp"
 #include "plot.hpp"
 

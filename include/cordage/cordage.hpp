@@ -6,7 +6,8 @@
 //     L -> t(L)        neural ODE (CLEX) <- its gradient <- dL/dtheta <- dL/dq, dL/dk  <--'
 //
 // Not included, since they cost more compile time than most programs gain from them: "cordage/core/threads.hpp"
-// (threads) and "cordage/clex/initial_weights.hpp" (clex_initial_weights). Include them where they are used.
+// (threads) and "cordage/clex/initial_weights.hpp" (clex_initial_weights). Include them where they are used. What is
+// known of models, such as the readers of configs, is in "cordage/models.hpp", a component of its own.
 #pragma once
 
 // core: the model's numbers, views, executors, errors
@@ -40,10 +41,6 @@
 #include "cordage/ode/order_conditions.hpp"
 
 // positions: positions of several axes; which positions a training sequence has
-#include "cordage/positions/coordinate_noise.hpp"
-#include "cordage/positions/grid.hpp"
-#include "cordage/positions/latent_positions.hpp"
-#include "cordage/positions/multimodal.hpp"
 #include "cordage/positions/position_view.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/positions/sections.hpp"
@@ -55,12 +52,10 @@
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/basis/start_tokens.hpp"
 
-// angles, rotate: the kernels, and weights in the other order of pairs
+// angles, rotate: the kernels
 #include "cordage/kernels.hpp"
-#include "cordage/rotate/permute_projection.hpp"
 
 // attention: companions of the scores
 #include "cordage/attention/alibi.hpp"
-#include "cordage/attention/head_temperatures.hpp"
 #include "cordage/attention/score_factors.hpp"
 #include "cordage/attention/xpos.hpp"

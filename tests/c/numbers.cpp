@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "checkpoint/written_files.hpp"
 #include "cordage/c/cordage.h"
-#include "cordage/config/read.hpp"
 #include "cordage/kernels.hpp"
+#include "cordage/models/config/read.hpp"
+#include "models/checkpoint/written_files.hpp"
 
 namespace {
 

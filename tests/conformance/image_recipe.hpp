@@ -10,7 +10,7 @@
 #include "cordage/basis/basis_list.hpp"
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/kernels.hpp"
-#include "cordage/positions/latent_positions.hpp"
+#include "cordage/models/positions/latent_positions.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/schedule/schedules.hpp"

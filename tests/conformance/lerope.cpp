@@ -2,9 +2,9 @@
 // lerope.json: a learned basis over the rule of a config, and queries scaled by head and position.
 #include "cordage/scaling/lerope.hpp"
 
-#include "cordage/attention/head_temperatures.hpp"
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/config/read.hpp"
+#include "cordage/models/config/read.hpp"
+#include "cordage/models/head_temperatures.hpp"
 #include "kinds.hpp"
 
 namespace conformance {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // multimodal.json: positions of text, images, videos and audio, piece by piece and by the types of the tokens.
-#include "cordage/config/multimodal.hpp"
+#include "cordage/models/config/multimodal.hpp"
 
 #include "kinds.hpp"
 

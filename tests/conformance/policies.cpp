@@ -7,7 +7,7 @@
 
 #include "cordage/basis/basis.hpp"
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/config/read.hpp"
+#include "cordage/models/config/read.hpp"
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/power_laws.hpp"

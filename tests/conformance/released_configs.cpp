@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/config/read.hpp"
+#include "cordage/models/config/read.hpp"
 #include "kinds.hpp"
 
 namespace conformance {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // towers.json: patches of grids as rotated by vision and audio towers, from their configs.
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/config/tower.hpp"
+#include "cordage/models/config/tower.hpp"
 #include "cordage/rotate/forward.hpp"
 #include "cordage/tensors/operand.hpp"
 #include "kinds.hpp"

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "cordage/attention/alibi.hpp"
-#include "cordage/attention/head_temperatures.hpp"
 #include "cordage/attention/score_factors.hpp"
 #include "cordage/attention/xpos.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/kernels.hpp"
+#include "cordage/models/head_temperatures.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/dype.hpp"
 #include "cordage/scaling/learned_table.hpp"

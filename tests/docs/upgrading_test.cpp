@@ -14,9 +14,9 @@
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
-#include "cordage/config/read.hpp"
 #include "cordage/core/threads.hpp"
 #include "cordage/kernels.hpp"
+#include "cordage/models/config/read.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/schedules.hpp"
 

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/config/multimodal.hpp"
-#include "cordage/config/read.hpp"
-#include "cordage/config/tower.hpp"
+#include "cordage/models/config/multimodal.hpp"
+#include "cordage/models/config/read.hpp"
+#include "cordage/models/config/tower.hpp"
 #include "time_limit.hpp"
 
 namespace {

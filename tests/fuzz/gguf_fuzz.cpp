@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/checkpoint/gguf_ropes.hpp"
+#include "cordage/models/checkpoint/gguf_ropes.hpp"
 #include "run_counter.hpp"
 #include "time_limit.hpp"
 

@@ -12,7 +12,7 @@
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/basis/start_tokens.hpp"
-#include "cordage/config/longrope.hpp"
+#include "cordage/models/config/longrope.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/longrope.hpp"

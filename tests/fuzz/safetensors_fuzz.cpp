@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "cordage/checkpoint/lerope.hpp"
-#include "cordage/checkpoint/released_clex.hpp"
+#include "cordage/models/checkpoint/lerope.hpp"
+#include "cordage/models/checkpoint/released_clex.hpp"
 #include "time_limit.hpp"
 
 namespace {

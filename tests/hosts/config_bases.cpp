@@ -12,9 +12,9 @@
 
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/config/multimodal.hpp"
-#include "cordage/config/read.hpp"
-#include "cordage/config/tower.hpp"
+#include "cordage/models/config/multimodal.hpp"
+#include "cordage/models/config/read.hpp"
+#include "cordage/models/config/tower.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""config/read.hpp against every rotary class of the installed transformers.
+"""models/config/read.hpp against every rotary class of the installed transformers.
 
 A class is given a config; the config's JSON, as the library saves it, is read by cordage; inv_freq, attention factor,
 pairs, axes and direction must be those of the class, or the config be refused for a reason that is listed here.

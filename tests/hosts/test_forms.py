@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""config/read.hpp against every rotary class of the installed transformers, with scaling written in every form.
+"""models/config/read.hpp against every rotary class of the installed transformers, with scaling written in every form.
 
 The layers of each family's default config are given several types in turn, and its rope dictionary is written flat, under
 its old name, by layer type, and half by layer type. The rule that cordage reads for each layer must be that of the class,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The rule "indexer" of config/read.hpp against every indexer of the installed transformers.
+"""The rule "indexer" of models/config/read.hpp against every indexer of the installed transformers.
 
 An indexer chooses the keys of sparse attention by heads of its own. Its class is given a config and one token; the q with
 which it computes scores must be rotated by cordage's rule: lanes, pairs, axes and inv_freq, and all other lanes unchanged.

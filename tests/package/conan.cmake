@@ -15,5 +15,5 @@ tools.cmake.cmaketoolchain:generator=${generator}
 tools.cmake.cmake_layout:test_folder=${home}/test
 ")
 execute_process(COMMAND conan remote disable * COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND conan create "${released}/cmake/conan" -s compiler.cppstd=20 -o "&:json=True"
+execute_process(COMMAND conan create "${released}/cmake/conan" -s compiler.cppstd=20 -o "&:models=True"
   COMMAND_ERROR_IS_FATAL ANY)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A program by one call of the compiler, with the flags that pkg-config gives; and each package is whole.
 set(ENV{PKG_CONFIG_PATH} "${scratch}/prefix/share/pkgconfig:$ENV{PKG_CONFIG_PATH}")
-foreach(package cordage-json cordage cordage-kernels)
+foreach(package cordage-models cordage cordage-kernels)
   execute_process(COMMAND pkg-config --cflags --libs "${package}"
     OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND pkg-config --modversion "${package}"

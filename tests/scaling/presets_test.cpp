@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/config/read.hpp"
+#include "cordage/models/config/read.hpp"
 #include "cordage/positions/sections.hpp"
 #include "tolerances.hpp"
 

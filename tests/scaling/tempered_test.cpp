@@ -7,11 +7,11 @@
 #include <limits>
 #include <numeric>
 
-#include "cordage/attention/head_temperatures.hpp"
 #include "cordage/attention/score_factors.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/kernels.hpp"
+#include "cordage/models/head_temperatures.hpp"
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"

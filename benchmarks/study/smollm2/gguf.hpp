@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cordage/checkpoint/gguf.hpp"
+#include "cordage/models/checkpoint/gguf.hpp"
 
 namespace demo {
 

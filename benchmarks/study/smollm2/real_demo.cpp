@@ -8,7 +8,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "cordage/config/longrope.hpp"
+#include "cordage/models/config/longrope.hpp"
 #include "report/formatted.hpp"
 #include "runner/files.hpp"
 #include "runner/programs.hpp"

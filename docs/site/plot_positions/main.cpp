@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "cordage/positions/grid.hpp"
-#include "cordage/positions/latent_positions.hpp"
-#include "cordage/positions/multimodal.hpp"
+#include "cordage/models/positions/grid.hpp"
+#include "cordage/models/positions/latent_positions.hpp"
+#include "cordage/models/positions/multimodal.hpp"
 #include "cordage/positions/sections.hpp"
 #include "svg.hpp"
 

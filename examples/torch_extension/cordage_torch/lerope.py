@@ -76,7 +76,7 @@ class LeRoPE(nn.Module):
 
 
 def scale_queries(q: Tensor, *, scale: Tensor, bias: Tensor, position_ids: Tensor, heads_first: bool = True) -> Tensor:
-    """q times scale_h ln(p + 1) + bias_h on all lanes of each head h at position p (cordage/attention/head_temperatures.hpp).
+    """q times scale_h ln(p + 1) + bias_h on all lanes of each head h at position p (cordage/models/head_temperatures.hpp).
 
         q = scale_queries(q, scale=layer.scale, bias=layer.bias, position_ids=ids)
 

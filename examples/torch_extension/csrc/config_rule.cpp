@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Configs, parsed once by config/read.hpp.
+// Configs, parsed once by models/config/read.hpp.
 #include "config_rule.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/config/read.hpp"
+#include "cordage/models/config/read.hpp"
 
 namespace cordage_torch {
 

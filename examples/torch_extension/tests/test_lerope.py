@@ -125,7 +125,7 @@ def test_the_alpha_is_saved_and_loaded_as_the_models_own(tmp_path):
         assert difference(logits(model, TRAINED), expected) > 100 * AGREEMENT
     assert torch.equal(rotary_of(model).alpha, alpha + 1.0)
     names = [name for name in load_file(tmp_path / "model.safetensors") if name.endswith("alpha")]
-    assert names in (["lerope.alpha"], ["model.language_model.rotary_emb.alpha"])  # those of checkpoint/lerope.hpp
+    assert names in (["lerope.alpha"], ["model.language_model.rotary_emb.alpha"])  # those of models/checkpoint/lerope.hpp
     again = MistralLarge4ForConditionalGeneration.from_pretrained(tmp_path, attn_implementation="eager",
                                                                   experts_implementation="eager")
     assert difference(logits(again, TRAINED), expected) == 0.0

@@ -7,8 +7,8 @@
 
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/c/calls.hpp"
-#include "cordage/checkpoint/read_model.hpp"
-#include "cordage/checkpoint/with_weights.hpp"
+#include "cordage/models/checkpoint/read_model.hpp"
+#include "cordage/models/checkpoint/with_weights.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/version.hpp"
 

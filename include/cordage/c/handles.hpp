@@ -15,7 +15,7 @@
 
 #include "cordage/basis/basis.hpp"
 #include "cordage/c/cordage.h"
-#include "cordage/config/model_ropes.hpp"
+#include "cordage/models/config/model_ropes.hpp"
 
 namespace cordage::c {
 

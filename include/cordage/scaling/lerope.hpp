@@ -16,7 +16,7 @@ namespace cordage {
 /// log alpha_i(t) = log alpha_base,i(t) + offset_i, so that inv_freq_i is the base's times exp(offset_i) at every t.
 /// The offsets are parameters; the attention factor is the base's. Mistral Large 4 uses it over YaRN: its checkpoint
 /// holds the offsets as the tensor `alpha` (transformers 5.24, MistralLarge4TextRotaryEmbedding;
-/// checkpoint/lerope.hpp).
+/// models/checkpoint/lerope.hpp).
 ///
 ///   lerope<yarn> policy{yarn{}, offsets};                 // [pairs]; zeros: the base itself
 ///   add_grad_parameters(policy, config, t, grad_inv_freq, grad_offsets);

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "checkpoint/gguf_bytes.hpp"
+#include "models/checkpoint/gguf_bytes.hpp"
 #include "smollm2/llama_config.hpp"
 
 using namespace demo;

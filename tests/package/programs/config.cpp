@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A user's program for cordage::json: the rotation of a model from its config.json.
-#include <cordage/config/read.hpp>
+// A user's program for cordage::models: the rotation of a model from its config.json.
+#include <cordage/models.hpp>
 #include <cstdio>
 
 int main() {

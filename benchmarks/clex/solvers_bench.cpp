@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "../bounds.hpp"
+#include "continuous_adjoint.hpp"
 #include "cordage/clex/clex.hpp"
 #include "plain_eigen.hpp"
 #include "reference_problem.hpp"
@@ -38,23 +39,20 @@ void race(benchmark::State& state, const std::function<void()>& own, const std::
 /// The problem before the solve: everything determined by its weights alone is precomputed.
 template <class Scalar, class Network>
 struct ready {
-    clex_coordinates coordinates;
     released_field<tanh_activation, Network> field;
     std::vector<Scalar> start, times, z = std::vector<Scalar>(the_problem().exact.size()), grad_z0, grad_parameters;
     std::vector<std::vector<Scalar>> grads;
     std::vector<gradient_seed<Scalar>> seeds;
     index_t evaluations = 0;
 
-    explicit ready(clex_coordinates chosen)
-        : coordinates(std::move(chosen)),
-          field(the_problem().config, the_problem().weights, coordinates),
+    ready()
+        : field(the_problem().config, the_problem().weights),
           times(the_problem().times.begin(), the_problem().times.end()),
           grad_z0(64),
           grad_parameters(static_cast<std::size_t>(field.parameter_count())) {
-        const auto y = coordinates.from_z(the_problem().log_theta);
-        start.assign(y.begin(), y.end());
+        start.assign(the_problem().log_theta.begin(), the_problem().log_theta.end());
         for (std::size_t k = 0; k < times.size(); ++k) {
-            const auto grad = coordinates.gradient(std::span(the_problem().grads).subspan(64 * k, 64));
+            const auto grad = std::span(the_problem().grads).subspan(64 * k, 64);
             grads.emplace_back(grad.begin(), grad.end());
         }
         for (std::size_t k = 0; k < times.size(); ++k) seeds.push_back({times[k], grads[k]});
@@ -78,13 +76,7 @@ struct ready {
         discrete_adjoint(path, field, seeds, {grad_z0, grad_parameters});
     }
     double error() const {
-        std::vector<double> out;
-        for (std::size_t k = 0; k < times.size(); ++k) {
-            const std::vector<double> y(z.begin() + static_cast<std::ptrdiff_t>(64 * k),
-                                        z.begin() + static_cast<std::ptrdiff_t>(64 * (k + 1)));
-            const auto point = coordinates.point(y);
-            out.insert(out.end(), point.begin(), point.end());
-        }
+        const std::vector<double> out(z.begin(), z.end());
         return the_problem().error_of<double>(out);
     }
     void report(benchmark::State& state) const {
@@ -93,11 +85,11 @@ struct ready {
     }
 };
 
-/// States in double, the network in Network, in the coordinates of clex_released.
+/// States in double, the network in Network.
 template <class Network>
 void fixed(benchmark::State& state, bool with_gradient) {
-    ready<double, Network> own{clex_coordinates(the_problem().weights, the_problem().log_theta)};
-    ready<double, float> in_float{clex_coordinates(the_problem().weights, the_problem().log_theta)};
+    ready<double, Network> own;
+    ready<double, float> in_float;
     benchmarks::plain_eigen<float> eigen(the_problem());
     const auto run = [with_gradient](auto& solver) {
         const auto path = solver.fixed();
@@ -123,8 +115,8 @@ void fixed(benchmark::State& state, bool with_gradient) {
 /// States and network in one type.
 template <class Scalar>
 void adaptive(benchmark::State& state, bool with_gradient) {
-    ready<Scalar, Scalar> own{clex_coordinates(64)};
-    ready<float, float> in_float{clex_coordinates(64)};
+    ready<Scalar, Scalar> own;
+    ready<float, float> in_float;
     const auto run = [with_gradient](auto& solver) {
         const auto path = solver.adaptive();
         if (with_gradient) solver.gradient(path);
@@ -155,18 +147,18 @@ void adaptive(benchmark::State& state, bool with_gradient) {
 
 /// The continuous gradient beside the discrete one.
 void continuous(benchmark::State& state) {
-    ready<double, float> own{clex_coordinates(64)};
+    ready<double, float> own;
     const auto path = own.adaptive();
     race(state,
          [&] {
              std::ranges::fill(own.grad_parameters, 0.0);
-             continuous_adjoint(path, own.field, own.seeds, {own.grad_z0, own.grad_parameters},
-                                {.tolerance = {5e-5, 5e-5}});
+             benchmarks::continuous_adjoint(path, own.field, own.seeds, {own.grad_z0, own.grad_parameters},
+                                            {.tolerance = {5e-5, 5e-5}});
          },
          {{"speedup_over_discrete", [&] { own.gradient(path); }}});
 }
 
-/// The policy itself, with checks, coordinates and conversion of the weights.
+/// The policy itself, with checks and conversion of the weights.
 template <class Policy>
 void policy(benchmark::State& state, clex_options options) {
     race(state, [&] { benchmark::DoNotOptimize(Policy(the_problem().config, the_problem().weights, options)); }, {});

@@ -21,7 +21,7 @@ using namespace cordage_test;
 
 static_assert(learned_policy<clex<>> && has_attention_factor<clex<>>);
 static_assert(clex_field<log_length_field<by_parts>> && !clex_field<by_parts>);
-static_assert(clex_field<released_field<>> && clex_field<reduced_released_field<silu, float>>);
+static_assert(clex_field<released_field<>> && clex_field<released_field<silu, float>>);
 
 namespace {
 

@@ -59,23 +59,6 @@ TEST_CASE_TEMPLATE("clex/panels: second f(first x) for every size, the same bits
     }
 }
 
-TEST_CASE_TEMPLATE("clex/panels: rows of the identity are not stored, and change nothing", Scalar, float, double) {
-    const index_t ends = 64, hidden = 150;
-    matrix<Scalar> first = whole_numbers<Scalar>(hidden, ends, 1), second = whole_numbers<Scalar>(ends, hidden, 2);
-    first.topRows(ends).setIdentity();
-    second.leftCols(ends).setIdentity();
-    column<Scalar> x = whole_numbers<Scalar>(ends, 1, 3).array();
-    const column<Scalar> expected = (second * (first * x.matrix())).array();
-    for (const index_t units : {0, 50, 64}) {  // 50: not whole panels; partial panels are stored
-        const in_double wide_first = widened<Scalar>(first), wide_second = widened<Scalar>(second);
-        panel_pair<Scalar> pair(wide_first.view(), wide_second.view(), units, units);
-        for (int call = 0; call < 3; ++call) {
-            const Scalar* y = pair(x.data(), [](std::size_t, Scalar*) {});
-            for (index_t i = 0; i < ends; ++i) CHECK(y[i] == expected[i]);
-        }
-    }
-}
-
 TEST_CASE_TEMPLATE("clex/panels: sums of outer products over any count", Scalar, float, double) {
     const auto rows = static_cast<index_t>(panel<Scalar>::rows);
     for (const index_t count : {1, 63, 64, 130}) {

@@ -115,37 +115,14 @@ TEST_CASE("clex/released: steps out of their domain are named") {
                          "clex: fixed_steps 3 and step_size 0.5 must not both be given", value_error);
 }
 
-// In the reduced coordinates states are 1e-5 of log inv_freq here.
-TEST_CASE("clex/released: finite states that are no finite log inv_freq are one error, before anything is written") {
-    clex_weights weights{6, 6, vector(36), vector(36)};
-    for (std::size_t i = 0; i < 6; ++i) weights.up[7 * i] = 1e-5, weights.down[7 * i] = 1e307;
-    const clex_released<> policy(small, weights, released_options(40.0, 0.5));
-    vector out(6, 7.0);
-    CHECK_THROWS_WITH_AS(
-        policy.log_alpha(small, 39.7, out),
-        "clex: log inv_freq or its rate is not finite in the solve to t_max 40; end at an earlier t or "
-        "check the field's parameters: the field or its state is not finite or close to the largest "
-        "number",
-        cordage::error);
-    CHECK(out == vector(6, 7.0));
-    policy.log_alpha(small, 2.0, out);
-    for (const double x : out) CHECK(is_finite(x));
-}
-
-// Once, path() depended on the number of steps: z up to 249 of them, the reduced coordinates from 250 on.
-TEST_CASE("clex/released: any number of steps is solved in reduced coordinates, to the same numbers") {
+// Once, path() depended on the number of steps: z up to 249 of them, other coordinates from 250 on.
+TEST_CASE("clex/released: any number of steps is solved in log inv_freq, as the field is by solve_fixed") {
     const clex_released<> few(small, dense_weights_for(small), released_options(8.0, 0.05));
     const clex_released<> there(small, dense_weights_for(small), released_options(8.0, 0.02));
-    for (const auto* policy : {&few, &there}) {  // the states are the field's, and start at 0
-        CHECK(std::ranges::equal(policy->path().state(0), vector(6, 0.0)));
-        CHECK(policy->log_inv_freq(policy->path().state(0)) == vector{small.log_inv_freq(0), small.log_inv_freq(1),
-                                                                      small.log_inv_freq(2), small.log_inv_freq(3),
-                                                                      small.log_inv_freq(4), small.log_inv_freq(5)});
-    }
-    REQUIRE(reduced_released_field<>(small, dense_weights_for(small)).coordinates().unit_rows() == 6);
     released_field<> field(small, dense_weights_for(small));
     vector z1(6), z(6), expected(6), grad_z1(6), grad_weights(144);
     for (index_t i = 0; i < 6; ++i) z1[static_cast<std::size_t>(i)] = small.log_inv_freq(i);
+    for (const auto* policy : {&few, &there}) CHECK(std::ranges::equal(policy->path().state(0), z1));
     const auto path = solve_fixed<linear_output<rk4_38>>(field, {1.0, 8.0}, z1, step_size{0.02});
     for (const double t : {1.0, 3.333, 8.0}) {
         path.at(t, expected);

@@ -53,7 +53,6 @@ clex_options random_options(input& in) {
     options.tolerance = {std::pow(10.0, exponent), in.coin() ? std::pow(10.0, exponent) : number(in, 0.0, 1e-2)};
     if (in.coin()) options.fixed_steps = in.coin() ? in.between(1, 20) : in.between(240, 260);
     if (in.rarely(8)) options.step_size = (options.t_max - 1.0) / static_cast<double>(in.between(1, 255));
-    if (in.rarely(8)) options.continuous_adjoint = options.tolerance;
     if (in.rarely()) options.fixed_steps = -in.between(0, 255);
     if (in.rarely()) options.step_size = -options.step_size;
     return options;
@@ -87,7 +86,6 @@ void check(input& in, const auto& policy) {
 
     std::vector<double> seed(here.size(), 0.75), twice(here.size(), 1.5);
     const std::vector<double> once = gradient_of(policy, t, seed), doubled = gradient_of(policy, t, twice);
-    if (policy.options().continuous_adjoint) return;  // its steps depend on the seed
     if constexpr (std::same_as<std::remove_cvref_t<decltype(policy)>, clex_of_floats>) {
         // A float that underflows is rounded, and twice the number by another share of itself: at most some 1e-44 off,
         // which two weights up to 1e6 multiply.

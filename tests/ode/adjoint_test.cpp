@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "cordage/ode/solve_adaptive.hpp"
@@ -36,7 +37,40 @@ double central_difference(const auto& loss, double x) {
     return (loss(x + h) - loss(x - h)) / (2 * h);
 }
 
+/// knotted as a recording field.
+struct recording : knotted {
+    vector times, states;
+    void record(std::span<const double> t, std::span<const double> z) {
+        times.assign(t.begin(), t.end()), states.assign(z.begin(), z.end());
+        owed = vector(3);
+    }
+    double pull_back(index_t i, std::span<const double> g, std::span<double> grad_z) {
+        const auto at = static_cast<std::size_t>(i);
+        return vjp(times[at], std::span<const double>(states).subspan(2 * at, 2), g, grad_z, owed);
+    }
+    void collect(std::span<double> grad_p) {
+        for (std::size_t i = 0; i < 3; ++i) grad_p[i] += owed[i];
+    }
+    vector owed = vector(3);
+};
+static_assert(recording_field<recording, double> && !recording_field<knotted, double>);
+
 }  // namespace
+
+TEST_CASE("ode/field: the discrete gradient is the same with a field that records, and is added") {
+    const auto path = solve_fixed<rk4_38>(knotted{}, {0.0, 2.0}, z_start, equal_steps{150});  // more than one record
+    vector plain_z0(2), plain_parameters(3), plain_times(3), z0{10.0, 20.0}, parameters{1.0, 2.0, 3.0},
+        times{1.0, 2.0, 3.0};
+    const auto seeds = seeds_in(path.interval());
+    const double end = discrete_adjoint(path, knotted{}, seeds, {plain_z0, plain_parameters, plain_times});
+    CHECK(discrete_adjoint(path, recording{}, seeds, {z0, parameters, times}) == doctest::Approx(end).epsilon(1e-13));
+    for (std::size_t i = 0; i < 2; ++i)
+        CHECK(std::abs(z0[i] - 10.0 * static_cast<double>(i + 1) - plain_z0[i]) < 1e-13);
+    for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(std::abs(parameters[i] - static_cast<double>(i + 1) - plain_parameters[i]) < 1e-13);
+        CHECK(std::abs(times[i] - static_cast<double>(i + 1) - plain_times[i]) < 1e-13);
+    }
+}
 
 TEST_CASE("ode/adjoint: the test field's vjp is its Jacobian transposed") {
     const vector g{0.7, -1.1};

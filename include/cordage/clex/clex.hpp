@@ -7,7 +7,6 @@
 #include <concepts>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -17,7 +16,6 @@
 #include "cordage/clex/released_field.hpp"
 #include "cordage/clex/weights.hpp"
 #include "cordage/ode/adjoint.hpp"
-#include "cordage/ode/continuous_adjoint.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "cordage/scaling/policy.hpp"
@@ -31,7 +29,6 @@ struct clex_options {
     index_t max_steps = 10'000;                     ///< of the adaptive solver
     index_t fixed_steps = 0;                        ///< if > 0: this many equal steps instead
     double step_size = 0.0;                         ///< if > 0: steps of this size instead, the last one shortened
-    std::optional<cordage::tolerance> continuous_adjoint = {};  ///< tolerance of a backward solve that gives gradients
 };
 
 namespace clex_detail {
@@ -42,9 +39,8 @@ inline double variable_at(double t, bool in_log_time) { return in_log_time ? std
 /// Throws value_error for a setting out of range. `most` is the capacity of a trajectory in steps. `fixed_only` is the
 /// name of a tableau without error weights, or empty.
 inline void validate(const clex_options& options, index_t most, bool in_log_time, std::string_view fixed_only) {
-    const auto [t_max, tolerance, max_steps, fixed_steps, step_size, continuous_adjoint] = options;
+    const auto [t_max, tolerance, max_steps, fixed_steps, step_size] = options;
     validate_ratio({"clex: t_max"}, t_max);
-    if (continuous_adjoint) ode_detail::validate("clex: continuous_adjoint", *continuous_adjoint);
     if (fixed_steps < 0 || fixed_steps > most) {
         fail<value_error>(
             {"clex: fixed_steps ", fixed_steps, " must be >= 0 and <= ", most, ", the capacity of a trajectory"});
@@ -121,9 +117,10 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
 ///
 /// With float the network's error is about 1e-6 in log inv_freq over the whole range of t; states, steps and sums stay
 /// in double. Tableau is any explicit rule; one without error weights needs clex_options::fixed_steps or step_size (in
-/// the solver's variable: t, or ln t in log time). Gradients are exact for the computed numbers (ode/adjoint.hpp)
-/// unless clex_options::continuous_adjoint selects those of the flow (ode/continuous_adjoint.hpp). For gradients the
-/// policy keeps the trajectory and W_up z of the first 128 evaluations (clex/network.hpp).
+/// the solver's variable: t, or ln t in log time). Gradients are exact for the computed numbers
+/// (ode/adjoint.hpp), interpolation included; an adjoint ODE solved backward has an error of its own and takes longer
+/// (docs/gradients.md). For gradients the policy keeps the trajectory and W_up z of the first 128 evaluations
+/// (clex/network.hpp).
 template <class Field = paper_field<>, butcher_tableau Tableau = tsit5>
 class clex {
     static_assert(clex_field<Field>,
@@ -146,46 +143,25 @@ class clex {
     const clex_options& options() const noexcept { return solution_->options; }
     const prior_type& prior() const noexcept { return solution_->prior; }
 
-    /// The solution: states of the field over t, or over ln t if field_type::in_log_time. A state is log inv_freq,
-    /// except for reduced_released_field; log_inv_freq and log_inv_freq_rate convert the states of any field.
+    /// The solution: log inv_freq over t, or over ln t if field_type::in_log_time.
     const path_type& path() const noexcept { return solution_->path; }
 
-    /// log inv_freq [pairs] for a state of path(), and its derivative for a slope of path().
-    /// @throws cordage::error if the state is finite, but its log inv_freq is not (only with a reduced_released_field)
-    std::vector<double> log_inv_freq(std::span<const double> state) const {
-        if constexpr (has_coordinates) return finite(solution_->field.coordinates().point(state));
-        return {state.begin(), state.end()};
-    }
-    std::vector<double> log_inv_freq_rate(std::span<const double> slope) const {
-        if constexpr (has_coordinates) return finite(solution_->field.coordinates().along(slope));
-        return {slope.begin(), slope.end()};
-    }
+    /// log inv_freq [pairs] for a state of path(), and its derivative for a slope of path(): their numbers.
+    std::vector<double> log_inv_freq(std::span<const double> state) const { return {state.begin(), state.end()}; }
+    std::vector<double> log_inv_freq_rate(std::span<const double> slope) const { return {slope.begin(), slope.end()}; }
 
     /// log alpha(t) = z(t) - log theta into out [pairs].
-    /// @throws value_error unless 1 <= t <= t_max and config is the solved one; shape_error unless out has [pairs];
-    ///         cordage::error as log_inv_freq, before anything is written
+    /// @throws value_error unless 1 <= t <= t_max and config is the solved one; shape_error unless out has [pairs]
     void log_alpha(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha", config, t);
-        if constexpr (has_coordinates) {
-            std::vector<double> state(out.size());
-            path().at(time_of(t), state);
-            std::ranges::copy(log_inv_freq(state), out.begin());
-        } else {
-            path().at(time_of(t), out);
-        }
+        path().at(time_of(t), out);
         for (std::size_t i = 0; i < out.size(); ++i) out[i] -= config.log_inv_freq(static_cast<index_t>(i));
     }
 
     /// d log alpha / dt into out [pairs], the derivative of the interpolant used by log_alpha. Throws as log_alpha.
     void log_alpha_rate(const rope_config& config, double t, std::span<double> out) const {
         check("clex::log_alpha_rate", config, t);
-        if constexpr (has_coordinates) {
-            std::vector<double> slope(out.size());
-            path().slope_at(time_of(t), slope);
-            std::ranges::copy(log_inv_freq_rate(slope), out.begin());
-        } else {
-            path().slope_at(time_of(t), out);
-        }
+        path().slope_at(time_of(t), out);
         for (double& rate : out) rate *= time_rate(t);
     }
 
@@ -244,23 +220,11 @@ class clex {
             }
         }
         field_type field = solution_->field;
-        std::vector<std::vector<double>> grads;  // gradients to the field's states, if these are not log inv_freq
         std::vector<gradient_seed<double>> placed;
-        for (const auto& seed : seeds) {
-            std::span<const double> grad = seed.grad_log_inv_freq;
-            if constexpr (has_coordinates) grad = grads.emplace_back(field.coordinates().gradient(grad));
-            placed.push_back({time_of(seed.t), grad});
-        }
+        for (const auto& seed : seeds) placed.push_back({time_of(seed.t), seed.grad_log_inv_freq});
         std::vector<double> z1(path().size()), times(seeds.size());
         std::vector<double> flat(static_cast<std::size_t>(field.parameter_count()));
-        const gradient_sums<double> sums{z1, flat, times};
-        const auto& backward = options().continuous_adjoint;
-        const double end = backward ? continuous_adjoint(path(), field, placed, sums,
-                                                         {.tolerance = *backward, .max_steps = options().max_steps})
-                                    : discrete_adjoint(path(), field, placed, sums);
-        if constexpr (has_coordinates) {
-            flat = field.coordinates().parameter_gradient(flat), z1 = field.coordinates().gradient_of_z(z1);
-        }
+        const double end = discrete_adjoint(path(), field, placed, {z1, flat, times});
         return {std::move(flat), std::move(z1), std::move(times), end};
     }
 
@@ -300,7 +264,6 @@ class clex {
             for (index_t pair = 0; pair < config.pairs(); ++pair) {
                 z1.push_back(prior.log_alpha(config, pair, 1.0) + config.log_inv_freq(pair));
             }
-            if constexpr (has_coordinates) z1 = field.coordinates().from_z(z1);
             const time_interval<double> interval{variable(1.0), variable(options.t_max)};
             if (options.step_size > 0.0) {
                 return solve_fixed<Tableau>(field, interval, z1, cordage::step_size{options.step_size});
@@ -314,17 +277,6 @@ class clex {
             return solve_fixed<Tableau>(field, interval, z1, equal_steps{options.fixed_steps});
         }
     };
-
-    /// Whether the field's states are linear coordinates of log inv_freq (coordinates.hpp).
-    static constexpr bool has_coordinates = requires(const Field& field) { field.coordinates(); };
-
-    std::vector<double> finite(std::vector<double> numbers) const {
-        if (!ode_detail::all_finite(std::span<const double>(numbers))) {
-            fail<error>({"clex: log inv_freq or its rate is not finite in the solve to t_max ", options().t_max, "; ",
-                         remedy_of(solve_status::non_finite)});
-        }
-        return numbers;
-    }
 
     void check(const char* who, const rope_config& config, double t) const {
         validate(config);
@@ -353,7 +305,7 @@ clex(const rope_config&, clex_weights, const clex_options&, const Prior&) -> cle
 /// released code does; since the last step is shortened there, the last bits differ. config.original_length is
 /// max_position_embeddings.
 template <activation Activation = tanh_activation, class Scalar = double>
-using clex_released = clex<reduced_released_field<Activation, Scalar>, linear_output<rk4_38>>;
+using clex_released = clex<released_field<Activation, Scalar>, linear_output<rk4_38>>;
 
 /// Options of the released layer: up to t_max, which is max_factor or a t drawn for training, in steps of time_dt. Not
 /// checked here: the constructor of clex throws value_error if either is out of range.

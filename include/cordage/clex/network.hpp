@@ -20,12 +20,11 @@ namespace cordage {
 template <class Scalar, activation Activation>
 class clex_network {
  public:
-    /// The first unit_rows rows of W_up must be those of the identity (coordinates.hpp).
-    explicit clex_network(const clex_weights& weights, index_t unit_rows = 0)
+    explicit clex_network(const clex_weights& weights)
         : pairs_(static_cast<std::size_t>(weights.pairs)),
           hidden_(static_cast<std::size_t>(weights.hidden)),
-          forward_(up(weights), down(weights), unit_rows, 0),
-          backward_(down(weights).transposed(), up(weights).transposed(), 0, unit_rows),
+          forward_(up(weights), down(weights)),
+          backward_(down(weights).transposed(), up(weights).transposed()),
           wide_(forward_.ends_padded()),
           high_(forward_.hidden_padded()),
           kept_inputs_(numbers::Zero(size((most_kept + 1) * wide_))),
@@ -174,7 +173,7 @@ class field_of_network {
     }
 
  protected:
-    explicit field_of_network(const clex_weights& weights, index_t unit_rows = 0) : network_(weights, unit_rows) {}
+    explicit field_of_network(const clex_weights& weights) : network_(weights) {}
 
     clex_network<Scalar, Activation> network_;
     std::vector<double> times_;  // recorded [count]

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "cordage/core/index.hpp"
 
@@ -151,8 +150,7 @@ struct matrix_view {
 ///   memory:  [ first of panel 0 | second of panel 0 | first of panel 1 | second of panel 1 | ... ]
 ///
 /// Successive calls go through the panels in alternating order, so that each begins with the panels that the previous
-/// call left in the cache. Sums have one order in both cases: equal calls give equal bits. Leading whole panels in
-/// which `first` or `second` is the identity are neither stored nor read.
+/// call left in the cache. Sums have one order in both cases: equal calls give equal bits.
 template <class Scalar>
 class panel_pair {
     static constexpr std::size_t rows = panel<Scalar>::rows;
@@ -160,21 +158,17 @@ class panel_pair {
  public:
     using column = Eigen::Array<Scalar, Eigen::Dynamic, 1>;
 
-    panel_pair(const matrix_view& first, const matrix_view& second, index_t first_units = 0, index_t second_units = 0)
+    panel_pair(const matrix_view& first, const matrix_view& second)
         : ends_(first.columns),
           ends_padded_(padded(ends_, rows)),
           panels_(padded(first.rows, rows) / rows),
-          first_units_(static_cast<std::size_t>(first_units) / rows),
-          second_units_(static_cast<std::size_t>(second_units) / rows),
           hidden_(column::Zero(size(rows))),
           sums_(column::Zero(size(panels_ * ends_padded_))),
           total_(sums_.head(size(ends_padded_))) {
         memory_.resize(size(panels_ * (padded(ends_, 2) + ends_padded_) * rows));
         Scalar* to = memory_.data();
         for (std::size_t p = 0; p < panels_; ++p) {
-            starts_.push_back(to - memory_.data());
-            if (p >= first_units_) to = store(first, p * rows, 0, padded(ends_, 2), to);
-            if (p < second_units_) continue;
+            to = store(first, p * rows, 0, padded(ends_, 2), to);
             for (std::size_t end = 0; end < ends_padded_; end += rows) to = store(second, end, p * rows, rows, to);
         }
     }
@@ -190,13 +184,11 @@ class panel_pair {
         descending_ = !descending_;
         for (std::size_t step = 0; step < panels_; ++step) {
             const std::size_t p = descending_ ? panels_ - 1 - step : step;
-            const Scalar* m = multiply_first(p, x, hidden_.data());
+            const Scalar* m = of_panel(p);
+            product<1>(m, x, padded(ends_, 2), hidden_.data());
+            m += padded(ends_, 2) * rows;
             between(p * rows, hidden_.data());
             Scalar* const sums = sums_.data() + p * ends_padded_;
-            if (p < second_units_) {
-                std::copy_n(hidden_.data(), rows, sums + p * rows);  // the others stay 0
-                continue;
-            }
             std::size_t end = 0;
             for (; end + 2 * rows <= ends_padded_; end += 2 * rows, m += 2 * rows * rows) {
                 product<2>(m, hidden_.data(), rows, sums + end);
@@ -219,26 +211,20 @@ class panel_pair {
     void first_products(const Scalar* x, std::size_t count, Scalar* out) const {
         constexpr std::size_t at_once = 6;
         for (std::size_t p = 0; p < panels_; ++p) {
-            const Scalar* const m = memory_.data() + starts_[p];
+            const Scalar* const m = of_panel(p);
             const auto to = [&](std::size_t n) { return out + n * hidden_padded() + p * rows; };
             std::size_t n = 0;
-            for (; p >= first_units_ && n + at_once <= count; n += at_once) {
+            for (; n + at_once <= count; n += at_once) {
                 products<at_once>(m, x + n * ends_padded_, ends_padded_, ends_, to(n), hidden_padded());
             }
-            for (; n < count; ++n) multiply_first(p, x + n * ends_padded_, to(n));
+            for (; n < count; ++n) product<1>(m, x + n * ends_padded_, padded(ends_, 2), to(n));
         }
     }
 
  private:
-    /// One panel of first * x; returns the address of the panel of `second`.
-    const Scalar* multiply_first(std::size_t p, const Scalar* x, Scalar* out) const {
-        const Scalar* const m = memory_.data() + starts_[p];
-        if (p < first_units_) {
-            std::copy_n(x + p * rows, rows, out);
-            return m;
-        }
-        product<1>(m, x, padded(ends_, 2), out);
-        return m + padded(ends_, 2) * rows;
+    /// Panel p of `first`, which that of `second` follows.
+    const Scalar* of_panel(std::size_t p) const {
+        return memory_.data() + p * (padded(ends_, 2) + ends_padded_) * rows;
     }
 
     static Eigen::Index size(std::size_t count) { return static_cast<Eigen::Index>(count); }
@@ -256,10 +242,9 @@ class panel_pair {
         return to;
     }
 
-    std::size_t ends_, ends_padded_, panels_, first_units_, second_units_;
+    std::size_t ends_, ends_padded_, panels_;
     column memory_;
-    std::vector<std::ptrdiff_t> starts_;  // offsets of the panels in memory_
-    column hidden_, sums_, total_;        // workspace [panel rows], [panels, ends_padded], [ends_padded]
+    column hidden_, sums_, total_;  // workspace [panel rows], [panels, ends_padded], [ends_padded]
     bool descending_ = false;
 };
 

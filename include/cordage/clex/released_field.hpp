@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "cordage/clex/activation.hpp"
-#include "cordage/clex/coordinates.hpp"
 #include "cordage/clex/network.hpp"
 #include "cordage/clex/weights.hpp"
 #include "cordage/core/config.hpp"
@@ -28,9 +27,7 @@ namespace cordage {
 /// n is the NTK-aware basis at factor a, with base 10000 for any theta_base of the model. The paper (eq. 12-14) has
 /// neither n nor the 2 in a: weights trained on one of the two ODEs do not fit the other.
 ///
-/// All terms that depend on t are multiples of one vector, so that the ODE keeps its form in coordinates y = T (z - o)
-/// (coordinates.hpp); states and parameters are then those of y. Scalar is the arithmetic of the network. States and
-/// times are float or double, as in the solver.
+/// Scalar is the arithmetic of the network. States and times are float or double, as in the solver.
 template <activation Activation = tanh_activation, class Scalar = double>
 class released_field : public clex_detail::field_of_network<released_field<Activation, Scalar>, Scalar, Activation> {
     using base = clex_detail::field_of_network<released_field, Scalar, Activation>;
@@ -42,26 +39,14 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
 
     /// Precondition: the weights fit the config (validate in weights.hpp).
     released_field(const rope_config& config, const clex_weights& weights, const ntk_aware& = {})
-        : released_field(config, weights, clex_coordinates(config.pairs())) {}
-
-    /// The same ODE in coordinates y.
-    released_field(const rope_config& config, const clex_weights& weights, const clex_coordinates& coordinates)
-        : base(coordinates.weights(weights), coordinates.unit_rows()),
-          coordinates_(coordinates),
-          seen_(static_cast<std::size_t>(config.pairs())) {
+        : base(weights), seen_(static_cast<std::size_t>(config.pairs())) {
         rope_config base_10000 = config;
         base_10000.theta_base = 10000.0;
-        std::vector<double> exponents, log_theta;
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
-            exponents.push_back(ntk_aware::exponent(config, pair));
-            log_theta.push_back(base_10000.log_inv_freq(pair) + coordinates.origin()[static_cast<std::size_t>(pair)]);
+            exponents_.push_back(ntk_aware::exponent(config, pair));
+            log_theta_.push_back(base_10000.log_inv_freq(pair));
         }
-        exponents_ = coordinates.direction(exponents);
-        log_theta_ = coordinates.direction(log_theta);
     }
-
-    /// The coordinates of the states.
-    const clex_coordinates& coordinates() const noexcept { return coordinates_; }
 
     template <class State>
     void operator()(State t, std::type_identity_t<std::span<const State>> z,
@@ -106,25 +91,9 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
         }
     }
 
-    clex_coordinates coordinates_;
-    std::vector<double> exponents_, log_theta_;  // T of 2i/(d-2), and of log theta_i of base 10000 + o_i [pairs]
+    std::vector<double> exponents_, log_theta_;  // 2i/(d-2), and log theta_i of base 10000 [pairs]
     std::vector<Scalar> seen_;                   // workspace [pairs]
     std::vector<Scalar> all_seen_;               // recorded [count, pairs]
-};
-
-/// The same ODE in coordinates computed for its weights. Constructing it costs about a hundred evaluations, which many
-/// fixed steps amortise.
-template <activation Activation = tanh_activation, class Scalar = double>
-struct reduced_released_field : released_field<Activation, Scalar> {
-    reduced_released_field(const rope_config& config, const clex_weights& weights, const ntk_aware& = {})
-        : released_field<Activation, Scalar>(config, weights, clex_coordinates(weights, start(config))) {}
-
- private:
-    static std::vector<double> start(const rope_config& config) {
-        std::vector<double> z;
-        for (index_t pair = 0; pair < config.pairs(); ++pair) z.push_back(config.log_inv_freq(pair));
-        return z;
-    }
 };
 
 }  // namespace cordage

@@ -26,7 +26,7 @@ struct gradient_seed {
     std::span<const Scalar> grad_z;  ///< [size]
 };
 
-/// Spans to which discrete_adjoint and continuous_adjoint add their results.
+/// Spans to which discrete_adjoint adds its results.
 template <class Scalar>
 struct gradient_sums {
     std::span<Scalar> grad_z0;          ///< [size]
@@ -36,12 +36,12 @@ struct gradient_sums {
 
 namespace ode_detail {
 
-/// The checks of both adjoints: the solve succeeded, sizes agree, seeds lie in the interval.
+/// The checks of the adjoint: the solve succeeded, sizes agree, seeds lie in the interval.
 template <butcher_tableau Tableau, class Scalar, class Field>
 void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path, const Field& field,
                        std::span<const gradient_seed<Scalar>> seeds, const gradient_sums<Scalar>& sums) {
     static_assert(differentiable_field<Field, Scalar>,
-                  "cordage::discrete_adjoint, continuous_adjoint: Field needs size(), parameter_count() and 'Scalar "
+                  "cordage::discrete_adjoint: Field needs size(), parameter_count() and 'Scalar "
                   "vjp(Scalar t, std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z, "
                   "std::span<Scalar> grad_parameters)'; docs/extending.md");
     const auto expect = [who](const char* what, std::size_t size, std::size_t wanted) {

@@ -83,7 +83,7 @@ TEST_CASE("backend/cuda/basis_at: the host's basis of CLEX at any t") {
     check_policy(clex<paper_field<ntk_aware, tanh_activation>, dopri5>(config, some_weights(0.2), {.t_max = 4.0}));
     check_policy(clex<paper_field<>, bosh3>(config, some_weights(0.05), {.fixed_steps = 7}));
 }
-TEST_CASE("backend/cuda/basis_at: the released layer, with linear interpolation, in reduced coordinates or in z") {
+TEST_CASE("backend/cuda/basis_at: the released layer, with linear interpolation") {
     check_policy(clex_released<>(config, some_weights(0.05), released_options(16.0, 0.01)));
     check_policy(clex_released<silu>(config, some_weights(0.05), released_options(8.0, 0.1)));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/ode/continuous_adjoint.hpp"
+#include "../../benchmarks/clex/continuous_adjoint.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,10 +8,11 @@
 #include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "cordage/ode/tableaus.hpp"
-#include "test_fields.hpp"
+#include "ode/test_fields.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
+using benchmarks::continuous_adjoint;
 using vector = std::vector<double>;
 
 namespace {
@@ -78,17 +79,17 @@ static_assert(recording_field<recording, double> && !recording_field<knotted, do
 
 }  // namespace
 
-TEST_CASE("ode/continuous_adjoint: where both solves are tight it is the discrete gradient") {
+TEST_CASE("benchmarks/continuous_adjoint: where both solves are tight it is the discrete gradient") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
     CHECK(difference(continuous(path), discrete(path)) < 1e-9);
 }
 
-TEST_CASE("ode/continuous_adjoint: backwards in time too") {
+TEST_CASE("benchmarks/continuous_adjoint: backwards in time too") {
     const auto path = solve_adaptive(knotted{}, {2.0, 0.0}, z_start, tight);
     CHECK(difference(continuous(path), discrete(path)) < 1e-9);
 }
 
-TEST_CASE("ode/continuous_adjoint: reversed time changes signs and no number, at any tolerance") {
+TEST_CASE("benchmarks/continuous_adjoint: reversed time changes signs and no number, at any tolerance") {
     const adaptive_options loose{.tolerance = {1e-3, 1e-3}};
     auto turned_seeds = seeds;
     for (auto& seed : turned_seeds) seed.t = -seed.t;
@@ -99,8 +100,8 @@ TEST_CASE("ode/continuous_adjoint: reversed time changes signs and no number, at
     CHECK(difference(turned, continuous(solve_adaptive(knotted{}, {0.0, 2.0}, z_start, loose), loose)) < 1e-13);
 }
 
-TEST_CASE_TEMPLATE("ode/continuous_adjoint: its error has the order of the interpolant of z", Tableau, rk4_classic,
-                   tsit5, linear_output<rk4_38>) {
+TEST_CASE_TEMPLATE("benchmarks/continuous_adjoint: its error has the order of the interpolant of z", Tableau,
+                   rk4_classic, tsit5, linear_output<rk4_38>) {
     const gradients exact = continuous(solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight));
     const auto error = [&](index_t steps) {
         return difference(continuous(solve_fixed<Tableau>(knotted{}, {0.0, 2.0}, z_start, equal_steps{steps})), exact);
@@ -111,7 +112,7 @@ TEST_CASE_TEMPLATE("ode/continuous_adjoint: its error has the order of the inter
     CHECK(std::log2(error(20) / error(40)) < expected + 1.2);
 }
 
-TEST_CASE("ode/continuous_adjoint: its error follows the tolerance") {
+TEST_CASE("benchmarks/continuous_adjoint: its error follows the tolerance") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
     const gradients exact = continuous(path);
     double before = 1.0;
@@ -123,7 +124,7 @@ TEST_CASE("ode/continuous_adjoint: its error follows the tolerance") {
     }
 }
 
-TEST_CASE("ode/continuous_adjoint: a field that records gives the same, and results are added") {
+TEST_CASE("benchmarks/continuous_adjoint: a field that records gives the same, and results are added") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
     gradients plain = continuous(path), recorded;
     recorded.z0 = {10.0, 20.0}, recorded.parameters = {1.0, 2.0, 3.0}, recorded.times = {1.0, 2.0, 3.0, 4.0};
@@ -135,14 +136,7 @@ TEST_CASE("ode/continuous_adjoint: a field that records gives the same, and resu
     CHECK(difference(recorded, plain) < 1e-13);
 }
 
-TEST_CASE("ode/field: the discrete gradient is the same with a field that records") {
-    const auto path = solve_fixed<rk4_38>(knotted{}, {0.0, 2.0}, z_start, equal_steps{150});  // more than one record
-    gradients recorded;
-    recorded.end = discrete_adjoint(path, recording{}, seeds, {recorded.z0, recorded.parameters, recorded.times});
-    CHECK(difference(recorded, discrete(path)) < 1e-13);
-}
-
-TEST_CASE("ode/continuous_adjoint: a backward solve that fails is an error with the status and the remedy") {
+TEST_CASE("benchmarks/continuous_adjoint: a backward solve that fails is an error with the status and the remedy") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
     CHECK_THROWS_WITH_AS(continuous(path, {.tolerance = {1e-12, 1e-12}, .max_steps = 2}),
                          "continuous_adjoint: the backward solve from t 2 to 0.77 failed: "
@@ -158,7 +152,7 @@ TEST_CASE("ode/continuous_adjoint: a backward solve that fails is an error with 
 }
 
 // Once, the gradients of times and of successful solves had already been added to the caller's sums.
-TEST_CASE("ode/continuous_adjoint: where a solve back fails nothing has been added") {
+TEST_CASE("benchmarks/continuous_adjoint: where a solve back fails nothing has been added") {
     const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
     const std::vector<gradient_seed<double>> close_ones{{2.0, grad_third}, {2.0 - 1e-6, grad_first}};
     gradients out;

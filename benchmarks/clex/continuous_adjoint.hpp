@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The continuous adjoint, a gradient computed by a backward solve; the second backward pass of the stage ode.
+// The continuous adjoint, a gradient computed by a backward solve: what the gradient of cordage/ode/ is compared with.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 #include "cordage/ode/adjoint.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 
-namespace cordage {
+namespace cordage::benchmarks {
 
-namespace ode_detail {
+using namespace ode_detail;
 
 /// One backward solve of continuous_adjoint: the gradient lambda to the state follows
 ///
@@ -78,8 +78,6 @@ class adjoint_flow {
     std::vector<Scalar> times_, states_;       // [stages], [stages, size]
 };
 
-}  // namespace ode_detail
-
 /// The continuous gradient: the derivative of the exact flow through z0, up to the errors of the trajectory and of the
 /// backward solve. Arguments and results are those of discrete_adjoint. The backward solve chooses its own steps by its
 /// tolerance, independently of the forward steps.
@@ -97,7 +95,6 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
                           const std::type_identity_t<gradient_sums<Scalar>>& sums,
                           const adaptive_options& options = {}) {
     using field_type = std::remove_reference_t<Field>;
-    using namespace ode_detail;
     ode_detail::validate("continuous_adjoint", options);
     validate_gradient("continuous_adjoint", path, field, seeds, sums);
     if (seeds.empty()) return Scalar{0};
@@ -138,4 +135,4 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
     return grad_end;
 }
 
-}  // namespace cordage
+}  // namespace cordage::benchmarks

@@ -26,7 +26,6 @@
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/policy.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/presets.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/tempered.hpp"

@@ -21,7 +21,6 @@
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/presets.hpp"
 #include "cordage/scaling/resonance.hpp"
 #include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/tempered.hpp"
@@ -90,12 +89,13 @@ TEST_CASE("docs/methods: YaRN, by parts, resonance") {
     }
     {
         // [by_parts]
-        const auto& llama = cordage::presets::llama_3_1;  // base 500000, trained on 8192 tokens, t = 8
-        const cordage::basis basis = cordage::make_basis(llama.config, llama.policy, llama.t);
+        const cordage::rope_config llama_3_1{
+            .head_dim = 128, .rotary_dim = 128, .theta_base = 5e5, .original_length = 8192};
+        const cordage::basis basis = cordage::make_basis(llama_3_1, cordage::llama3{}, 8.0);
         // [/by_parts]
-        CHECK(agrees(basis.inv_freq()[63], llama.config.inv_freq(63) / 8));
-        CHECK(basis.inv_freq()[28] == doctest::Approx(llama.config.inv_freq(28)).epsilon(1e-13));
-        CHECK(basis.inv_freq()[29] < 0.999 * llama.config.inv_freq(29));
+        CHECK(agrees(basis.inv_freq()[63], llama_3_1.inv_freq(63) / 8));
+        CHECK(basis.inv_freq()[28] == doctest::Approx(llama_3_1.inv_freq(28)).epsilon(1e-13));
+        CHECK(basis.inv_freq()[29] < 0.999 * llama_3_1.inv_freq(29));
     }
     {
         // [resonance]

@@ -5,7 +5,7 @@
 #else
 #include <cordage/basis/rope_scaling.hpp>
 #include <cordage/kernels.hpp>
-#include <cordage/scaling/presets.hpp>
+#include <cordage/scaling/by_parts.hpp>
 #include <cordage/scaling/yarn.hpp>
 #include <cordage/schedule/schedules.hpp>
 #endif

@@ -19,7 +19,6 @@
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/clipped.hpp"
-#include "cordage/scaling/dype.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/lerope.hpp"
 #include "cordage/scaling/longrope.hpp"
@@ -55,6 +54,4 @@
 #include "cordage/kernels.hpp"
 
 // attention: companions of the scores
-#include "cordage/attention/alibi.hpp"
 #include "cordage/attention/score_factors.hpp"
-#include "cordage/attention/xpos.hpp"

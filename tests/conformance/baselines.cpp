@@ -9,10 +9,10 @@
 #include <cmath>
 #include <random>
 
+#include "../../examples/own_methods/alibi.hpp"
+#include "../../examples/own_methods/xpos.hpp"
 #include "cordage/angles/axis_angles.hpp"
-#include "cordage/attention/alibi.hpp"
 #include "cordage/attention/score_factors.hpp"
-#include "cordage/attention/xpos.hpp"
 #include "cordage/basis/axial.hpp"
 #include "cordage/positions/sampler.hpp"
 #include "cordage/positions/sections.hpp"
@@ -168,14 +168,15 @@ void check_random_positions(const value& one_case, report& result) {
 
 void check_alibi_slopes(const value& one_case, report& result) {
     const index_t heads = one_case["num_heads"].size();
-    result.near_relative("slopes", alibi_slopes(heads), one_case["slopes"].numbers(heads), relative);
+    result.near_relative("slopes", own::alibi_slopes(heads), one_case["slopes"].numbers(heads), relative);
 }
 
 void check_alibi_bias(const value& one_case, report& result) {
     const index_t heads = one_case["num_heads"].size(), tokens = one_case["seq_len"].size();
     const auto expected = one_case["bias"].array({heads, tokens, tokens});
-    result.near_relative("bias", alibi_bias(alibi_slopes(heads), tokens, tokens), expected, relative);
-    const auto last = alibi_bias(alibi_slopes(heads), 1, tokens);  // as with a cache of keys: only the last query
+    result.near_relative("bias", own::alibi_bias(own::alibi_slopes(heads), tokens, tokens), expected, relative);
+    const auto last =
+        own::alibi_bias(own::alibi_slopes(heads), 1, tokens);  // as with a cache of keys: only the last query
     for (index_t head = 0; head < heads; ++head) {
         const auto row = [&](const std::vector<double>& all, index_t first) {
             return std::span(all).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(tokens));
@@ -284,7 +285,7 @@ void check_axial_2d(const value& one_case, report& result) {
 void check_xpos(const value& one_case, report& result) {
     const index_t d = one_case["dim"].size();
     const rope_config config{.head_dim = d, .rotary_dim = d, .original_length = 1.0};
-    const xpos magnitudes{one_case["gamma"].number(), one_case["scale_base"].number()};
+    const own::xpos magnitudes{one_case["gamma"].number(), one_case["scale_base"].number()};
     magnitudes.validate(config);
     const auto positions = one_case["positions"].numbers();
     std::vector<double> zeta, query, unit;

@@ -7,15 +7,12 @@
 #include <numbers>
 #include <vector>
 
-#include "cordage/attention/alibi.hpp"
 #include "cordage/attention/score_factors.hpp"
-#include "cordage/attention/xpos.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/kernels.hpp"
 #include "cordage/models/head_temperatures.hpp"
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/dype.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/lerope.hpp"
 #include "cordage/scaling/longrope.hpp"
@@ -109,20 +106,7 @@ TEST_CASE("docs/methods: YaRN, by parts, resonance") {
     }
 }
 
-TEST_CASE("docs/methods: DyPE and DroPE") {
-    {
-        // [dype]
-        const cordage::rope_config axis{
-            .head_dim = 56, .rotary_dim = 56, .theta_base = 10000, .original_length = 64};  // FLUX
-        const double t = 160.0 / 64.0;  // patches over those of training
-        const cordage::basis noisy = cordage::make_basis(axis, cordage::dype{.step = 1.0}, t);
-        const cordage::basis nearly_clean = cordage::make_basis(axis, cordage::dype{.step = 0.1}, t);
-        const cordage::rope_scaling by_ntk(axis, cordage::ntk_aware{}, cordage::denoising{.step = 0.5});
-        // [/dype]
-        CHECK(agrees(noisy.inv_freq()[27] * 2.5, axis.inv_freq(27)));
-        CHECK(nearly_clean.inv_freq()[10] == axis.inv_freq(10));
-        CHECK(by_ntk.at_length(160).inv_freq()[27] > noisy.inv_freq()[27]);
-    }
+TEST_CASE("docs/methods: DroPE") {
     {
         // [drope]
         const cordage::rope_scaling dropped(model, cordage::proportional{0.0}, cordage::fixed{});
@@ -256,26 +240,6 @@ TEST_CASE("docs/methods: tables, given and learned") {
 }
 
 TEST_CASE("docs/methods: scores, temperatures and biases beside the rotation") {
-    {
-        const cordage::index_t pair = 3;
-        const double position = 700;
-        // [xpos]
-        const cordage::xpos magnitudes;
-        const double on_q = magnitudes.query_scale(model, pair, position);
-        const double on_k = magnitudes.key_scale(model, pair, position);
-        // [/xpos]
-        CHECK(on_q * on_k == doctest::Approx(1.0).epsilon(1e-14));
-        CHECK(on_q == doctest::Approx(std::pow((6 + 0.4 * 128) / (1.4 * 128), 700.0 / 512)).epsilon(1e-14));
-    }
-    {
-        const cordage::index_t queries = 2, keys = 5;
-        // [alibi]
-        const std::vector<double> slopes = cordage::alibi_slopes(32);
-        const std::vector<double> bias = cordage::alibi_bias(slopes, queries, keys);  // [32, queries, keys]
-        // [/alibi]
-        CHECK(slopes[31] == std::exp2(-8.0));
-        CHECK(bias[5] == doctest::Approx(-4.0 * slopes[0]));  // the last query, the first key
-    }
     {
         // [log_scaling]
         const double on_scores = cordage::log_scaling(65536, 4096);        // 1.333: beyond the training length

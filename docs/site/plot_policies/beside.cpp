@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What stands beside the rotation: schedules, magnitudes, biases and temperatures.
-#include <cordage/attention/alibi.hpp>
 #include <cordage/attention/score_factors.hpp>
-#include <cordage/attention/xpos.hpp>
 #include <cordage/scaling/by_parts.hpp>
 #include <cordage/scaling/tempered.hpp>
 #include <cordage/scaling/yarn.hpp>
 #include <cordage/schedule/schedules.hpp>
 
+#include "../../../examples/own_methods/alibi.hpp"
+#include "../../../examples/own_methods/xpos.hpp"
 #include "alpha_panels.hpp"
 #include "pictures.hpp"
 
@@ -46,7 +46,7 @@ panel magnitudes_of_xpos() {
             .curves = {}};
     for (const int pair : {0, 16, 32, 48, 63}) {
         p.curves.push_back(along("pair " + std::to_string(pair), 0, 4096, 64, [&](double position) {
-            return cordage::xpos{}.query_scale(pictured_model, pair, position);
+            return own::xpos{}.query_scale(pictured_model, pair, position);
         }));
     }
     return p;
@@ -57,10 +57,10 @@ panel biases_of_alibi() {
             .x = {"distance", {{0, "0"}, {64, "64"}, {128, "128"}, {192, "192"}, {256, "256"}}},
             .y = {"", {{-20, "-20"}, {-15, "-15"}, {-10, "-10"}, {-5, "-5"}, {0, "0"}}},
             .curves = {}};
-    const std::vector<double> slopes = cordage::alibi_slopes(8);
+    const std::vector<double> slopes = own::alibi_slopes(8);
     for (const std::size_t head : {0u, 2u, 4u, 6u, 7u}) {
         p.curves.push_back(along("head " + std::to_string(head), 0, 256, 1,
-                                 [&](double distance) { return cordage::alibi_bias(slopes[head], distance, 0); }));
+                                 [&](double distance) { return own::alibi_bias(slopes[head], distance, 0); }));
     }
     return p;
 }

@@ -2,7 +2,6 @@
 // The closed forms, as docs/methods shows them.
 #include <cmath>
 #include <cordage/scaling/by_parts.hpp>
-#include <cordage/scaling/dype.hpp>
 #include <cordage/scaling/lerope.hpp>
 #include <cordage/scaling/longrope.hpp>
 #include <cordage/scaling/masked.hpp>
@@ -13,6 +12,7 @@
 #include <numbers>
 #include <utility>
 
+#include "../../../examples/own_methods/dype.hpp"
 #include "alpha_panels.hpp"
 #include "pictures.hpp"
 
@@ -72,7 +72,7 @@ picture overview() {
         {"by_parts (Llama 3)", by_parts{}},
         {"dynamic_longrope", dynamic_longrope{long_factors(), 16}},
         {"proportional{0.75} (p-RoPE)", proportional{0.75}},
-        {"dype{1.0}", dype{1.0}},
+        {"dype{1.0}", own::dype{1.0}},
         {"resonance over linear", resonance<linear>{}}};
     picture out{.name = "overview", .panels = {}, .columns = 3};
     for (const auto& [name, policy] : all) out.panels.push_back(alpha_over_pairs(name, policy, {.lowest = 1.0 / 64}));
@@ -102,8 +102,8 @@ std::vector<picture> pictures_of_policies() {
              {alpha_over_t("proportional{0.75}: α over t", proportional{0.75}),
               alpha_over_pairs("masked yarn: over the pairs", masked<yarn>{yarn{}, rotates})}},
             {"dype",
-             {alpha_over_pairs("dype{1.0}: over the pairs", dype{1.0}),
-              alpha_over_pairs("dype{0.3}: over the pairs", dype{0.3})}},
+             {alpha_over_pairs("dype{1.0}: over the pairs", own::dype{1.0}),
+              alpha_over_pairs("dype{0.3}: over the pairs", own::dype{0.3})}},
             alpha_of("resonance", resonance<linear>{}, {.lowest = 1.0 / 16, .steps_of_t = 256}),
             alpha_of("tabulated", three_knots()),
             alpha_of("lerope", lerope<yarn>{yarn{}, wave()}, {.lowest = 1.0 / 32})};

@@ -132,18 +132,6 @@ struct two_regimes {
 };
 static_assert(length_schedule<two_regimes>);
 
-/// t = (seq_len / original_length)^(2 step^2), at least 1, for one side of an image at one step of denoising: with
-/// `ntk_aware` it is Dy-NTK (DyPE, Issachar et al. 2025, arXiv:2510.20766, with lambda_s = lambda_t = 2).
-struct denoising {
-    double step = 1.0;  ///< 1: pure noise, 0: a clean image
-
-    double ratio(const rope_config& c, double seq_len) const {
-        return std::pow(std::max(1.0, seq_len / c.original_length), 2.0 * step * step);
-    }
-    void validate() const { validate_number({"denoising: step"}, step, step >= 0.0 && step <= 1.0, {"0 to 1"}); }
-};
-static_assert(length_schedule<denoising>);
-
 /// Holds any length schedule as one value type that is itself a length schedule. Copies share the schedule.
 class any_schedule {
  public:

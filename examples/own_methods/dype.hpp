@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// DyPE: scaling of image positions that decreases while a diffusion model denoises; policy of the stage t -> log alpha.
+// DyPE: scaling of image positions that decreases while a diffusion model denoises: a policy and a schedule of one's
+// own.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "cordage/scaling/policy.hpp"
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
+#include "cordage/schedule/schedules.hpp"
 
-namespace cordage {
+namespace own {
+
+using cordage::index_t, cordage::ntk_aware, cordage::ramp_of_rotations, cordage::rope_config, cordage::validate_number;
 
 /// Dy-YaRN (Issachar et al. 2025, arXiv:2510.20766, as in the authors' code for FLUX): one axis of an image that is t
 /// times as long as in training, at one step of denoising. From fast to slow, pairs are unscaled, NTK-aware, and
@@ -59,6 +64,18 @@ struct dype {
                 ntk * curvature + 2.0 * by_pi / (t * t * t)};
     }
 };
-static_assert(scaling_policy<dype> && prior_policy<dype> && has_attention_factor<dype>);
+static_assert(cordage::scaling_policy<dype> && cordage::prior_policy<dype> && cordage::has_attention_factor<dype>);
 
-}  // namespace cordage
+/// t = (seq_len / original_length)^(2 step^2), at least 1, for one side of an image at one step of denoising: with
+/// `ntk_aware` it is Dy-NTK (DyPE, Issachar et al. 2025, arXiv:2510.20766, with lambda_s = lambda_t = 2).
+struct denoising {
+    double step = 1.0;  ///< 1: pure noise, 0: a clean image
+
+    double ratio(const rope_config& c, double seq_len) const {
+        return std::pow(std::max(1.0, seq_len / c.original_length), 2.0 * step * step);
+    }
+    void validate() const { validate_number({"denoising: step"}, step, step >= 0.0 && step <= 1.0, {"0 to 1"}); }
+};
+static_assert(cordage::length_schedule<denoising>);
+
+}  // namespace own

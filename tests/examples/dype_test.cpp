@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/scaling/dype.hpp"
+#include "../../examples/own_methods/dype.hpp"
 
 #include <limits>
 
-#include "cordage/schedule/schedules.hpp"
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;
+using namespace own;
 using namespace cordage_test;
 
 namespace {
@@ -21,7 +21,7 @@ void check(const rope_config& axis, double step, double t, const std::vector<dou
 }
 }  // namespace
 
-TEST_CASE("scaling/dype: derivatives, and alpha 1 at the trained side") {
+TEST_CASE("examples/dype: derivatives, and alpha 1 at the trained side") {
     for (const double step : {1.0, 0.6, 0.25}) {
         check_derivatives(dype{step}, flux);
         check_starts_at_one_and_falls(dype{step}, flux);
@@ -29,7 +29,7 @@ TEST_CASE("scaling/dype: derivatives, and alpha 1 at the trained side") {
 }
 
 // Ratio of the frequencies of the authors' code for FLUX (commit 436fe61) to unscaled ones, its ramps in float32.
-TEST_CASE("scaling/dype: the numbers of the authors' code") {
+TEST_CASE("examples/dype: the numbers of the authors' code") {
     check(flux, 1.0, 2.0,
           {1.0, 0.994930922, 0.979980643, 0.955524826, 0.921926443, 0.879536171, 0.857243983, 0.6677584, 0.5, 0.5,
            0.5, 0.5,         0.5,         0.5,         0.5,         0.5,         0.5,         0.5,       0.5, 0.5,
@@ -47,7 +47,7 @@ TEST_CASE("scaling/dype: the numbers of the authors' code") {
     CHECK(close_relative(dype{}.attention_factor(flux, 4.0), 0.1 * std::log(4.0) + 1.0, closed_form));
 }
 
-TEST_CASE("scaling/dype: fewer pairs are scaled the cleaner the image is") {
+TEST_CASE("examples/dype: fewer pairs are scaled the cleaner the image is") {
     for (index_t pair = 0; pair < flux.pairs(); ++pair) {
         double last = 0.0;
         for (const double step : {1.0, 0.8, 0.6, 0.4, 0.2, 0.05}) {
@@ -58,14 +58,14 @@ TEST_CASE("scaling/dype: fewer pairs are scaled the cleaner the image is") {
     }
 }
 
-TEST_CASE("scaling/dype: an invalid step is rejected") {
+TEST_CASE("examples/dype: an invalid step is rejected") {
     for (const double step : {0.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
         CHECK_THROWS_AS(validate(dype{step}, flux), value_error);
     }
     CHECK_THROWS_WITH_AS(validate(dype{2.0}, flux), "dype: step 2 must be finite and in (0, 1]", value_error);
 }
 
-TEST_CASE("scaling/dype: Dy-NTK is ntk_aware on the schedule denoising") {
+TEST_CASE("examples/dype: Dy-NTK is ntk_aware on the schedule denoising") {
     // base * s^(d/(d-2) 2 step^2), s = 2.5, step 0.5
     const double t = ratio_at(denoising{0.5}, flux, 160.0);
     CHECK(close_relative(t, std::sqrt(2.5), closed_form));

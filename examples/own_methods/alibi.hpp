@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ALiBi: a penalty on attention scores that grows with distance, instead of a rotation; stage attention.
+// ALiBi: a penalty on attention scores that grows with distance, instead of a rotation.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,9 @@
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
 
-namespace cordage {
+namespace own {
+
+using cordage::fail, cordage::index_t, cordage::value_error;
 
 /// One slope for each head: 2^(-8(i+1)/n), i = 0 ... n-1, for n heads if n is a power of two (Press et al. 2022). For
 /// other n the slopes of the largest power of two c below n, followed by the first, third, fifth ... of those of 2c
@@ -44,7 +46,8 @@ inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t qu
     if (queries < 0 || queries > keys) {
         fail<value_error>({"alibi_bias: queries ", queries, " must be 0 to keys ", keys});
     }
-    if (!is_addressable(view_axis{std::ssize(slopes), 0}, view_axis{queries, 0}, view_axis{keys, 0})) {
+    using cordage::view_axis;
+    if (!cordage::is_addressable(view_axis{std::ssize(slopes), 0}, view_axis{queries, 0}, view_axis{keys, 0})) {
         fail<value_error>({"alibi_bias: slopes ", slopes.size(), " * queries ", queries, " * keys ", keys,
                            " entries must be at most 2^58"});
     }
@@ -60,4 +63,4 @@ inline std::vector<double> alibi_bias(std::span<const double> slopes, index_t qu
     return bias;
 }
 
-}  // namespace cordage
+}  // namespace own

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// xPos: magnitudes by position that make scores decay with distance; stage attention.
+// xPos: magnitudes by position that make scores decay with distance.
 #pragma once
 
 #include <cmath>
 
 #include "cordage/core/config.hpp"
 
-namespace cordage {
+namespace own {
+
+using cordage::index_t, cordage::rope_config;
 
 /// xPos (Sun et al. 2022): in addition to the rotation every pair of q is multiplied by zeta_i^(p / scale_base) and of
 /// k by the reciprocal, so that a score has the factor zeta_i^((m - n) / scale_base). d = rotary_dim.
@@ -33,9 +35,9 @@ struct xpos {
 
     void validate(const rope_config& c) const {
         cordage::validate(c);
-        validate_positive({"xpos: gamma"}, gamma);
-        validate_positive({"xpos: scale_base"}, scale_base);
+        cordage::validate_positive({"xpos: gamma"}, gamma);
+        cordage::validate_positive({"xpos: scale_base"}, scale_base);
     }
 };
 
-}  // namespace cordage
+}  // namespace own

@@ -48,7 +48,6 @@
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/basis/start_tokens.hpp"
 
 // angles, rotate: the kernels
 #include "cordage/kernels.hpp"

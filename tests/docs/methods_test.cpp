@@ -144,6 +144,25 @@ TEST_CASE("docs/methods: LongRoPE and masks") {
     }
 }
 
+TEST_CASE("docs/methods: LongRoPE's start tokens") {
+    const cordage::rope_scaling rule(model, cordage::yarn{}, cordage::continuous{});
+    const std::vector<int> position_ids{3, 4};
+    // [start_tokens]
+    const cordage::basis scaled = rule.at_length(100000);
+    const cordage::basis first = cordage::make_basis(model, cordage::unscaled{}, 1.0);
+    const cordage::basis own({first.inv_freq().begin(), first.inv_freq().end()}, scaled.attention_factor());
+    const cordage::basis_list both({&scaled, &own});
+    std::vector<std::int32_t> basis_of_token;
+    for (const int position : position_ids) basis_of_token.push_back(position < 4 ? 1 : 0);
+    const cordage::exact_angles angles(both.of(basis_of_token), position_ids);
+    // [/start_tokens]
+    for (const cordage::index_t token : {0, 1}) {
+        const cordage::basis& expected = token == 0 ? first : scaled;
+        CHECK(angles.phase(0, token, 20) == expected.phase(20, position_ids[static_cast<std::size_t>(token)]));
+        CHECK(angles.attention_factor(0, token) == scaled.attention_factor());
+    }
+}
+
 TEST_CASE("docs/methods: LeRoPE") {
     const std::vector<double> grad_inv_freq(64, 1.0);
     // [lerope]

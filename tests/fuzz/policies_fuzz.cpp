@@ -11,7 +11,6 @@
 #include "cordage/basis/axial.hpp"
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/basis/start_tokens.hpp"
 #include "cordage/models/config/longrope.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
@@ -163,11 +162,6 @@ void check(const rope_config& c, const any_policy& policy, double t, const basis
 
 /// Other functions of a policy: each gives an error or finite numbers.
 void use(input& in, const rope_config& c, const any_policy& policy, double t) {
-    try {
-        const start_tokens two(c, policy, t, number(in, 1.0, 100.0));
-        two.indices(std::vector<double>{number(in, 1.0, 200.0)});
-    } catch (const error&) {
-    }
     try {
         const basis_cache cache(c, policy, nearest_upper_bound(increasing(in)));
         cache.at_length(number(in, 1.0, 1e6));

@@ -82,9 +82,8 @@ class layer_rotation {
     ///                      the same position on all axes, so that positions of one axis serve it
     /// @param q, k          operands without a first lane, as rotate_forward takes them; q is of elements. Heads with
     ///                      the rotated lanes alone (DeepSeek's) are recognised by their size
-    /// @throws value_error, shape_error  as rotate_forward; for positions below 0 where queries have a temperature, or
-    /// of
-    ///                                   several axes there; before anything is written
+    /// @throws value_error, shape_error  as rotate_forward; where queries have a temperature, for positions below 0 or
+    ///                                   of several axes; before anything is written
     template <class Row, class Q, class K>
     requires(operand_type<Q>&& operand_type<K>) void rotate(Row&& position_ids, const Q& q, const K& k) const {
         rotate(serial{}, std::forward<Row>(position_ids), q, k);

@@ -44,7 +44,7 @@ match($0, /^ *# *include "[^"]+"/) {
     } else if (!(to in rank)) complain("'" to "' is no stage: add it to include_direction.awk")
     else if (from == "entry") next
     else if (!(from in rank)) complain("'" from "' is no stage: add it to include_direction.awk")
-    else if (to == "backend" && from !~ /^(backend|rotate|c)$/) complain("only rotate/ and c/ may include backend/")
+    else if (to == "backend" && from !~ /^(backend|rotate|host|c)$/) complain("only rotate/, host/ and c/ may include backend/")
     else if (to ~ /^models/ && from !~ /^(models|c$)/) complain("only c/ may include models/")
     else if (rank[to] > rank[from]) complain(from "/ must not include " to "/, which comes after it")
 }

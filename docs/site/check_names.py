@@ -15,6 +15,7 @@ INCLUDE = ROOT / "include" / "cordage"
 PAGE = ROOT / "docs" / "names.md"
 NAMESPACES = ("cordage", "cordage::hf", "cordage::aten", "cordage::dlpack", "cordage::ggml")
 MOST = 330
+KEYWORDS = {"int", "requires", "noexcept", "sizeof", "operator", "double", "float", "bool", "void"}
 
 
 def without_comments(text):
@@ -74,12 +75,12 @@ def name_of(declaration):
 def names_of_headers():
     """{name: [header, ...]} of the public namespaces."""
     found = collections.defaultdict(list)
-    for header in sorted(INCLUDE.rglob("*")):
+    for header in sorted(INCLUDE.rglob("*"), key=lambda path: (path.suffix != ".hpp", path)):
         if header.suffix not in (".hpp", ".cuh"):
             continue
         for namespace, declaration in declarations(header.read_text()):
             name = name_of(declaration) if namespace in NAMESPACES else None
-            if name and not name.startswith("operator") and str(header.relative_to(INCLUDE)) not in found[name]:
+            if name and name not in KEYWORDS and not name[0].isdigit() and str(header.relative_to(INCLUDE)) not in found[name]:
                 found[name].append(str(header.relative_to(INCLUDE)))
     return found
 
@@ -94,14 +95,13 @@ def programs():
 
 
 def used_names(known):
-    """Names that programs spell as the library's: after cordage::, or called, or as a template, type or argument."""
+    """Names that programs spell as the library's: cordage::name, or name< or name( of what they do not declare."""
     used = set()
     for program in programs():
         program = without_comments(program)
         own = {name for _, text in declarations(program) if (name := name_of(text))}
-        for name in set(re.findall(r"(?<![\w.>])(\w+)(?=[<({]| \w+[({;=]|::)", program)):
-            if name in known and name not in own:
-                used.add(name)
+        calls = set(re.findall(r"(?<![\w.>:])(\w+)(?=[<({])", program)) if "cordage" in program else set()
+        used |= {name for name in calls - own if name in known}
         used |= {name for name in re.findall(r"\bcordage::(?:\w+::)?(\w+)", program) if name in known}
     return used
 

@@ -37,13 +37,13 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
     /// @throws shape_error or value_error  for sizes that do not fit each other, or attention factors that differ
     summed_axes(const basis_view& bases, const position_view<P>& position_ids)
         : angle_detail::positions_and_bases<P>("summed_axes", bases, position_ids, most_axes, position_ids.axes) {
-        const index_t axes = position_ids.axes;
-        angle_detail::check_bases_of_axes("summed_axes", bases, axes);
+        angle_detail::check_bases_of_axes("summed_axes", bases, axes());
         for (index_t i = 0; i < bases.count; ++i) {
-            const double m = bases.attention_factors[i], first = bases.attention_factors[i - i % axes];
+            const index_t axis = i % axes();
+            const double m = bases.attention_factors[i], first = bases.attention_factors[i - axis];
             if (m == first) continue;
             fail<value_error>(
-                {"summed_axes: attention factor ", m, " of axis ", i % axes, " must be that of axis 0, ", first});
+                {"summed_axes: attention factor ", m, " of axis ", axis, " must be that of axis 0, ", first});
         }
     }
 

@@ -98,8 +98,8 @@ inline void check_pairs(const char* function, std::int64_t given, index_t pairs)
 
 /// Copies of the positions and bases of angles.
 inline std::shared_ptr<const origin_of_angles> origin_of(const char* function, const cordage_basis* const* bases,
-                                                              std::int64_t count, const cordage_tensor& position_ids,
-                                                              const cordage_angle_options& options) {
+                                                         std::int64_t count, const cordage_tensor& position_ids,
+                                                         const cordage_angle_options& options) {
     constexpr std::int64_t most_bases = 1 << 20;
     if (count < 1 || count > most_bases)
         fail<value_error>({function, ": count ", count, " of bases must be 1 to ", most_bases});

@@ -32,24 +32,12 @@ constexpr void require_source() {
 // Members that belong together: one without the other is misspelt, and would be ignored.
 template <class Source>
 constexpr void require_whole_source() {
-    constexpr bool has_axes = requires(const Source& s) {
-        s.axes();
-    };
-    constexpr bool has_axis = requires(const Source& s, index_t i) {
-        s.axis(i);
-    };
-    constexpr bool has_bases = requires(const Source& s) {
-        s.bases();
-    };
-    constexpr bool has_basis_index = requires(const Source& s, index_t i) {
-        s.basis_index(i, i);
-    };
-    constexpr bool has_position = requires(const Source& s, index_t i) {
-        s.position(i, i, i);
-    };
-    constexpr bool has_inv_freq = requires(const Source& s, index_t i) {
-        s.inv_freq(i);
-    };
+    constexpr bool has_axes = requires(const Source& s) { s.axes(); };
+    constexpr bool has_axis = requires(const Source& s, index_t i) { s.axis(i); };
+    constexpr bool has_bases = requires(const Source& s) { s.bases(); };
+    constexpr bool has_basis_index = requires(const Source& s, index_t i) { s.basis_index(i, i); };
+    constexpr bool has_position = requires(const Source& s, index_t i) { s.position(i, i, i); };
+    constexpr bool has_inv_freq = requires(const Source& s, index_t i) { s.inv_freq(i); };
     static_assert(has_position == has_inv_freq,
                   "cordage: a source of angles has both 'double position(index_t row, index_t token, index_t axis) "
                   "const' and 'const double* inv_freq(index_t basis) const', or neither; docs/extending.md");

@@ -73,15 +73,18 @@ def name_of(declaration):
 
 
 def names_of_headers():
-    """{name: [header, ...]} of the public namespaces."""
+    """{name: [header, ...]} of the public namespaces; names of the inner ones as hf::read_config."""
     found = collections.defaultdict(list)
     for header in sorted(INCLUDE.rglob("*"), key=lambda path: (path.suffix != ".hpp", path)):
         if header.suffix not in (".hpp", ".cuh"):
             continue
         for namespace, declaration in declarations(header.read_text()):
             name = name_of(declaration) if namespace in NAMESPACES else None
-            if name and name not in KEYWORDS and not name[0].isdigit() and str(header.relative_to(INCLUDE)) not in found[name]:
-                found[name].append(str(header.relative_to(INCLUDE)))
+            if not name or name in KEYWORDS or name[0].isdigit():
+                continue
+            name = f"{namespace}::{name}".removeprefix("cordage::")
+            if (path := str(header.relative_to(INCLUDE))) not in found[name]:
+                found[name].append(path)
     return found
 
 
@@ -95,20 +98,20 @@ def programs():
 
 
 def used_names(known):
-    """Names that programs spell as the library's: cordage::name, or name< or name( of what they do not declare."""
+    """Names that programs spell as the library's: cordage::name, hf::name, or name< or name( of what they do not declare."""
     used = set()
     for program in programs():
         program = without_comments(program)
         own = {name for _, text in declarations(program) if (name := name_of(text))}
         calls = set(re.findall(r"(?<![\w.>:])(\w+)(?=[<({])", program)) if "cordage" in program else set()
-        used |= {name for name in calls - own if name in known}
-        used |= {name for name in re.findall(r"\bcordage::(?:\w+::)?(\w+)", program) if name in known}
+        of_library = set(re.findall(r"(?<!\w)(?:cordage::)?((?:hf|aten|dlpack|ggml)::\w+)|\bcordage::(\w+)", program))
+        used |= ((calls - own) | {name for both in of_library for name in both}) & known.keys()
     return used
 
 
 def listed_names():
     rows = re.findall(r"^\| `([\w/.]+)` \| (.*) \|$", PAGE.read_text(), flags=re.M) if PAGE.exists() else []
-    return [(name, header) for header, names in rows for name in re.findall(r"`(\w+)`", names)]
+    return [(name, header) for header, names in rows for name in re.findall(r"`([\w:]+)`", names)]
 
 
 def main():
@@ -117,7 +120,7 @@ def main():
     if "--write" in sys.argv:
         rows = collections.defaultdict(list)
         for name in sorted(used | {name for name, _ in listed if name in known}):
-            rows[dict(listed).get(name, known[name][0])].append(name)
+            rows[known[name][0]].append(name)
         table = "".join(f"| `{header}` | {', '.join(f'`{name}`' for name in rows[header])} |\n" for header in sorted(rows))
         head = PAGE.read_text().split("| header |")[0]
         PAGE.write_text(f"{head}| header | names |\n|---|---|\n{table}")

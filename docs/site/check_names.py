@@ -120,7 +120,8 @@ def main():
     if "--write" in sys.argv:
         rows = collections.defaultdict(list)
         for name in sorted(used | {name for name, _ in listed if name in known}):
-            rows[known[name][0]].append(name)
+            header = next((of for one, of in listed if one == name and of in known[name]), known[name][0])
+            rows[header].append(name)
         table = "".join(f"| `{header}` | {', '.join(f'`{name}`' for name in rows[header])} |\n" for header in sorted(rows))
         head = PAGE.read_text().split("| header |")[0]
         PAGE.write_text(f"{head}| header | names |\n|---|---|\n{table}")

@@ -117,7 +117,14 @@ class call_on_heap {
 
     rotate_detail::rotation_call call() {
         memory_.resize(rotate_detail::most_sums + 3 * count_), lists_.resize(count_);
-        return {function_, sizes_, made_, tensors_, memory_, lists_, "scales_are_given = 1"};
+        return {function_,
+                sizes_,
+                made_,
+                tensors_,
+                memory_,
+                lists_,
+                rotate_detail::check_memory_of,
+                "scales_are_given = 1"};
     }
 
  private:

@@ -57,6 +57,10 @@ struct call_operand {
     bool is_listed = false;
 };
 
+struct rotation_call;
+/// A program without norms and scales does not contain their checks.
+using memory_check = void (*)(const rotation_call&, memory where, std::span<const other_memory> sums);
+
 /// A call. It has no memory of its own: spans are of arrays of its maker, which live as long as the call.
 struct rotation_call {
     const char* function;
@@ -65,6 +69,7 @@ struct rotation_call {
     std::span<checked_tensor> tensors;            ///< of all operands, in order
     std::span<other_memory> memory;               ///< room, uninitialised, for memory beside tensors, and for sums
     std::span<const void*> lists;                 ///< room for a pointer to each operand
+    memory_check check_memory;                    ///< check_memory_of; null for operands that have tensors only
     const char* remedy = "makes_scales = false";  ///< how the caller says that scales are given
 };
 
@@ -101,11 +106,8 @@ inline call_size check_tensors(const rotation_call& call, memory where) {
     return size;
 }
 
-/// All checks of a call but those of the angles' values.
-/// @param sums  of gradients, to which the call adds
-inline call_size check_call(const rotation_call& call, memory where, std::span<const other_memory> sums = {}) {
-    const call_size size = check_tensors(call, where);
-    if (call.memory.empty()) return size;
+/// Checks what the operands of a call have beside their tensors.
+inline void check_memory_of(const rotation_call& call, memory where, std::span<const other_memory> sums) {
     other_memory* end = std::uninitialized_copy(sums.begin(), sums.end(), call.memory.data());
     bool is_listed = !sums.empty();
     for (const call_operand& o : call.operands) is_listed = is_listed || o.has_scales;
@@ -117,6 +119,13 @@ inline call_size check_call(const rotation_call& call, memory where, std::span<c
         return is_move(o.tensors.front(), o.tensors.back());
     };
     check_other_memory(call.function, call.tensors, {call.memory.data(), end}, may_move, call.remedy);
+}
+
+/// All checks of a call but those of the angles' values.
+/// @param sums  of gradients, to which the call adds
+inline call_size check_call(const rotation_call& call, memory where, std::span<const other_memory> sums = {}) {
+    const call_size size = check_tensors(call, where);
+    if (call.check_memory != nullptr) call.check_memory(call, where, sums);
     return size;
 }
 
@@ -223,7 +232,9 @@ class call_on_stack {
     call_on_stack& operator=(const call_on_stack&) = delete;
 
     CORDAGE_ALWAYS_INLINE rotation_call call() {
-        return {function_, sizes_, operands_, {tensors_.data(), end_}, memory_, lists_};
+        memory_check check_memory = nullptr;
+        if constexpr (most_memory > 0) check_memory = check_memory_of;
+        return {function_, sizes_, operands_, {tensors_.data(), end_}, memory_, lists_, check_memory};
     }
 
  private:

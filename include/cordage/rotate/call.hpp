@@ -214,8 +214,8 @@ class call_on_stack {
                                         const More&... more)
         : function_(function),
           sizes_{angles.batch(), angles.tokens(), angles.pairs()},
-          lists_{&first, &more...},
-          end_(tensors_.data()) {
+          lists_{&first, &more...} {
+        end_ = tensors_.data();
         index_t operand = 0;
         const auto add = [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             checked_tensor* const begin = end_;

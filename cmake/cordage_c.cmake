@@ -19,7 +19,7 @@ target_link_options(cordage_c PRIVATE "LINKER:--version-script,${exports}" "LINK
 target_include_directories(cordage_c INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:include>")
 target_link_libraries(cordage_c PRIVATE "$<BUILD_INTERFACE:cordage_models>")
-target_compile_options(cordage_c PRIVATE -O2)
+target_compile_options(cordage_c PRIVATE ${CORDAGE_LIBRARY_OPTIMISATION})
 
 # With the kernels of cordage::dispatched in it.
 target_link_libraries(cordage_c PRIVATE $<BUILD_INTERFACE:cordage_dispatched>)

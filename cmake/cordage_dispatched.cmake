@@ -2,7 +2,10 @@
 # The target cordage::dispatched: kernels for AVX-512, AVX2 and any x86-64, and the definition CORDAGE_DISPATCH by which
 # the functions of rotate/ choose among them when they are first called. On other processors it is cordage::kernels.
 #
-#   CORDAGE_BUILD_DISPATCHED  build and install it (else it is built only where something links it)
+#   CORDAGE_BUILD_DISPATCHED      build and install it (else it is built only where something links it)
+#   CORDAGE_LIBRARY_OPTIMISATION  how its kernels and the C library are optimised, whatever the rest
+set(CORDAGE_LIBRARY_OPTIMISATION "-O2" CACHE STRING "Optimisation of the kernels of cordage::dispatched and of the C library")
+mark_as_advanced(CORDAGE_LIBRARY_OPTIMISATION)
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" OR CORDAGE_NO_SIMD)
   add_library(cordage_dispatched INTERFACE)
   add_library(cordage::dispatched ALIAS cordage_dispatched)
@@ -29,7 +32,7 @@ function(cordage_add_kernels name)
   target_link_libraries(cordage_${name}_kernels PRIVATE cordage_kernels)
   target_compile_definitions(cordage_${name}_kernels PRIVATE
     CORDAGE_KERNELS=${name}_kernels "CORDAGE_KERNELS_NAME=\"${name}\"")
-  target_compile_options(cordage_${name}_kernels PRIVATE -O2 -march=x86-64 ${ARGN})
+  target_compile_options(cordage_${name}_kernels PRIVATE ${CORDAGE_LIBRARY_OPTIMISATION} -march=x86-64 ${ARGN})
   target_sources(cordage_dispatched PRIVATE $<TARGET_OBJECTS:cordage_${name}_kernels>)
 endfunction()
 cordage_add_kernels(avx512 -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl -mfma -mf16c)

@@ -7,18 +7,18 @@ endif()
 
 # With the kernels of the best table also compiled in, by its flags: a linker keeps one of two copies.
 add_test_program(cordage_dispatched_tests "" dispatched/dispatched_test.cpp)
-target_compile_options(cordage_dispatched_tests PRIVATE -O2 -mtune=generic)
+target_compile_options(cordage_dispatched_tests PRIVATE ${CORDAGE_LIBRARY_OPTIMISATION} -mtune=generic)
+target_link_libraries(cordage_dispatched_tests PRIVATE cordage::dispatched)
 
 # Tests of rotate/, whose default backend it is here, in a program for any x86-64.
-set(of_rotation head_formats moves normalized_backward rows)
-list(TRANSFORM of_rotation REPLACE "(.+)" "rotate/\\1_test.cpp")
-add_test_program(cordage_dispatched_rotation_tests "dispatched/" ${of_rotation})
-target_compile_options(cordage_dispatched_rotation_tests PRIVATE -march=x86-64)
-call_building_blocks(cordage_dispatched_rotation_tests)
-
-foreach(program cordage_dispatched_tests cordage_dispatched_rotation_tests)
-  target_link_libraries(${program} PRIVATE cordage::dispatched)
-endforeach()
+if(CORDAGE_TEST_VARIANTS)
+  set(of_rotation head_formats moves normalized_backward rows)
+  list(TRANSFORM of_rotation REPLACE "(.+)" "rotate/\\1_test.cpp")
+  add_test_program(cordage_dispatched_rotation_tests "dispatched/" ${of_rotation})
+  target_compile_options(cordage_dispatched_rotation_tests PRIVATE -march=x86-64)
+  target_link_libraries(cordage_dispatched_rotation_tests PRIVATE cordage::dispatched)
+  call_building_blocks(cordage_dispatched_rotation_tests)
+endif()
 foreach(arch avx512 avx2)
   add_test(NAME "build: all that the ${arch} kernels define is named after ${arch}"
     COMMAND ${CMAKE_COMMAND} -D "nm=${CMAKE_NM}" -D "object=$<TARGET_OBJECTS:cordage_${arch}_kernels>" -D "arch=${arch}"

@@ -11,8 +11,8 @@
 namespace inspect {
 namespace {
 
-/// Text in gnuplot's single quotes.
-std::string quoted(const std::string& text) {
+/// Text as a string of gnuplot's.
+std::string in_single_quotes(const std::string& text) {
     std::string out = "'";
     for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
     return out + "'";
@@ -55,11 +55,11 @@ std::string script(const inspection& seen, const std::filesystem::path& picture)
               << (t > seen.t ? "'-'" : "1") << " title 't = " << t << "'";
         ++index;
     }
-    out << "set terminal " << terminal_of(picture) << "\nset output " << quoted(picture.string()) << "\n"
+    out << "set terminal " << terminal_of(picture) << "\nset output " << in_single_quotes(picture.string()) << "\n"
         << blocks.str() << "set logscale y\nset grid lc rgb '#cccccc'\nset border 3\n"
         << "set xrange [0:" << seen.basis.pairs() << "]\nset xtics nomirror\nset ytics nomirror\n"
         << "set key top left reverse Left samplen 3\nset xlabel 'pair'\nset ylabel 'wavelength, positions'\n"
-        << "set title " << quoted(seen.rope.rope_type + " " + seen.rope.layer_type) << " noenhanced\n"
+        << "set title " << in_single_quotes(seen.rope.rope_type + " " + seen.rope.layer_type) << " noenhanced\n"
         << (*ratios.rbegin() > seen.t ? "" : "#") << "set object 1 rectangle from graph 0, first " << original * seen.t
         << " to graph 1, first " << original * *ratios.rbegin() << " fc rgb '#e69f00' fs solid 0.25 noborder behind\n"
         << (*ratios.rbegin() > seen.t ? "" : "#") << "set label 1 'self-extending range' at graph 0.99, first "

@@ -183,12 +183,6 @@ double dot(std::span<const double> a, std::span<const double> b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-double largest(const std::vector<double>& entries) {
-    double found = 0.0;
-    for (const double x : entries) found = std::max(found, std::abs(x));
-    return found;
-}
-
 /// The loss c . z(T), and its gradient to W_up, W_down, z(1) and T. The gradient to T is that of the whole solve: of a
 /// fixed mesh through h and through the stages' times.
 void compare_gradient(const value& expected, const std::string& what, const auto& policy, std::span<const double> c,

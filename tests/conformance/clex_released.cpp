@@ -66,12 +66,6 @@ void with_activation(const std::string& name, const auto& use) {
 std::span<const double> row_of(const std::vector<double>& matrix, std::size_t row, std::size_t size) {
     return std::span(matrix).subspan(row * size, size);
 }
-double largest(std::span<const double> entries) {
-    double found = 0.0;
-    for (const double x : entries) found = std::max(found, std::abs(x));
-    return found;
-}
-
 template <class Policy>
 std::vector<double> z_at(const Policy& policy, double t) {
     std::vector<double> z(static_cast<std::size_t>(policy.config().pairs()));

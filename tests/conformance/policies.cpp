@@ -44,12 +44,6 @@ known_policy policy_named(const std::string& name, const value& params) {
     throw unsupported("cordage has no policy '" + name + "'");
 }
 
-double largest(const std::vector<double>& entries) {
-    double found = 0.0;
-    for (const double x : entries) found = std::max(found, std::abs(x));
-    return found;
-}
-
 void check_share(const value& one_case, const rope_config& config, report& result) {
     const auto expected = one_case["interpolated_share"].numbers(config.pairs());
     const value params = one_case["params"];

@@ -2,6 +2,7 @@
 // Collects the results of the cases of one kind: the error nearest to its tolerance, and failures.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -19,6 +20,13 @@ namespace conformance {
 struct unsupported : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+
+/// The largest magnitude of some numbers.
+inline double largest(std::span<const double> entries) {
+    double found = 0.0;
+    for (const double x : entries) found = std::max(found, std::abs(x));
+    return found;
+}
 
 class report {
  public:

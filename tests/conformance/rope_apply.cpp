@@ -40,12 +40,6 @@ void with_types_and_backends(const auto& use) {
     use.template operator()<float, backend::fastest>("float fastest");
 }
 
-double largest(std::span<const double> entries) {
-    double found = 0.0;
-    for (const double x : entries) found = std::max(found, std::abs(x));
-    return found;
-}
-
 template <class T>
 std::vector<T> narrowed(std::span<const double> x) {
     std::vector<T> result;

@@ -3,8 +3,8 @@
 # a folder are one program, which reads their headers once and compiles once what several of them call.
 
 # add_programs(NAME PREFIX FILES...): a program of each of the FILES, of the target NAME_FILE and the test "PREFIX: FILE
-# runs". A file with conditions, with a specialisation or with arguments of main
-# stays a program. All link `libraries`, a list of the caller's.
+# runs". A file with conditions, with a specialisation or with arguments of main stays a program. All link `libraries`, a
+# list of the caller's.
 function(add_programs name prefix)
   set(headers "")
   set(bodies "")

@@ -3,8 +3,8 @@
 # the functions of rotate/ choose among them when they are first called. On other processors it is cordage::kernels.
 #
 #   CORDAGE_BUILD_DISPATCHED      build and install it (else it is built only where something links it)
-#   CORDAGE_LIBRARY_OPTIMISATION  how its kernels and the C library are optimised, whatever the rest: -O1 (of which g++ 12
-#                                 warns of the size of a memmove) or more
+#   CORDAGE_LIBRARY_OPTIMISATION  how its kernels and the C library are optimised, whatever the rest: at least -O1, at which
+#                                 g++ 12 wrongly warns of the size of a memmove
 set(CORDAGE_LIBRARY_OPTIMISATION "-O2" CACHE STRING "Optimisation of the kernels of cordage::dispatched and of the C library")
 mark_as_advanced(CORDAGE_LIBRARY_OPTIMISATION)
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" OR CORDAGE_NO_SIMD)

@@ -256,7 +256,9 @@ cordage_status cordage_model_from_file(int32_t abi, const char* path, const char
         cordage::c::expect_pointer(function, "path", path);
         cordage::c::expect_pointer(function, "model", model);
         cordage::c::handle_table::of_program().add<cordage::c::model_object>(
-            std::make_shared<cordage::c::model_object>(cordage::c::model_of_files(path, checkpoint)), model);
+            std::make_shared<cordage::c::model_object>(
+                cordage::c::model_object{cordage::c::model_of_files(path, checkpoint)}),
+            model);
     });
 }
 cordage_status cordage_model_get_info(const cordage_model* model, cordage_model_info* info) {

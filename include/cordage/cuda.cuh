@@ -10,8 +10,6 @@
 
 #include "cordage/backend/cuda/axis_angles.hpp"  // device_axis_angles
 #include "cordage/backend/cuda/backward.cuh"
-#include "cordage/backend/cuda/basis_at.cuh"
-#include "cordage/backend/cuda/basis_at.hpp"  // device_trajectory_numbers, device_trajectory, basis_at
 #include "cordage/backend/cuda/basis_words.cuh"
 #include "cordage/backend/cuda/device_basis.hpp"  // device_words, device_basis, device_angles
 #include "cordage/backend/cuda/general.cuh"

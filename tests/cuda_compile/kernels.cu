@@ -123,7 +123,3 @@ void all_formats(cudaStream_t stream, const device_angles<std::int32_t>& angles,
     rotate_inverse<half_split>(on(stream), angles, from_to(q8, wide));
     rotate_forward<half_split>(on(stream), table, in_place(wide).normalized(rms_norm<>{}), in_place(wide));
 }
-
-device_basis solved(cudaStream_t stream, const device_trajectory& path, std::uint64_t* words) {
-    return basis_at(on(stream), path, 2.0, words);
-}

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
-// A solved policy, any form of CLEX, as polynomials that a kernel evaluates at any t; serves the CUDA backend.
+// A solved policy, any form of CLEX, as polynomials that a kernel evaluates at any t.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cordage/ode/trajectory.hpp>
+#include <cordage/scaling/policy.hpp>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "cordage/ode/trajectory.hpp"
-#include "cordage/scaling/policy.hpp"
+namespace basis_on_device {
 
-namespace cordage {
+using cordage::index_t;
 
 /// A policy solved as a trajectory over t or ln t whose states determine log inv_freq.
 template <class P>
-concept trajectory_policy = scaling_policy<P> && requires(const P& p, std::span<const double> numbers) {
+concept trajectory_policy = cordage::scaling_policy<P> && requires(const P& p, std::span<const double> numbers) {
     { p.path().nodes() } -> std::same_as<std::size_t>;
     { p.log_inv_freq(numbers) } -> std::same_as<std::vector<double>>;
     { p.log_inv_freq_rate(numbers) } -> std::same_as<std::vector<double>>;
-    { p.config() } -> std::same_as<const rope_config&>;
+    { p.config() } -> std::same_as<const cordage::rope_config&>;
     { p.options().t_max } -> std::convertible_to<double>;
     { P::field_type::in_log_time } -> std::convertible_to<bool>;
 };
@@ -86,7 +88,7 @@ class device_trajectory_numbers {
 
     template <class Path>
     static void add_slopes(const Path& path, std::size_t step, std::size_t power, std::span<double> sum) {
-        constexpr auto weights = ode_detail::dense_coefficients<typename Path::tableau>();
+        constexpr auto weights = cordage::ode_detail::dense_coefficients<typename Path::tableau>();
         const auto slopes = path.slopes(step);
         for (std::size_t k = 0; k < slopes.size(); ++k) {
             for (std::size_t i = 0; i < sum.size(); ++i) {
@@ -100,9 +102,11 @@ class device_trajectory_numbers {
         constexpr index_t pieces = device_trajectory_shape::factor_pieces;
         const double width = std::log(shape_.t_max) / static_cast<double>(pieces);
         const auto t_at = [&](double piece) { return std::clamp(std::exp(piece * width), 1.0, shape_.t_max); };
-        const auto value = [&](double piece) { return attention_factor(policy, policy.config(), t_at(piece)); };
+        const auto value = [&](double piece) {
+            return cordage::attention_factor(policy, policy.config(), t_at(piece));
+        };
         const auto slope = [&](double piece) {  // dm/d(piece) = dm/dt dt/d(ln t) width
-            return attention_factor_rate(policy, policy.config(), t_at(piece)) * t_at(piece) * width;
+            return cordage::attention_factor_rate(policy, policy.config(), t_at(piece)) * t_at(piece) * width;
         };
         for (index_t n = 0; n < pieces; ++n) {
             const auto begin = static_cast<double>(n), end = begin + 1.0;
@@ -111,8 +115,9 @@ class device_trajectory_numbers {
             for (const double s : {0.25, 0.5, 0.75}) {
                 const double m = value(begin + s);
                 if (std::fabs(cubic[0] + s * (cubic[1] + s * (cubic[2] + s * cubic[3])) - m) > 1e-9 * std::fabs(m)) {
-                    fail<value_error>({"device_trajectory_numbers: attention_factor between t ", t_at(begin), " and ",
-                                       t_at(end), " must be smooth to be read on a device"});
+                    cordage::fail<cordage::value_error>({"device_trajectory_numbers: attention_factor between t ",
+                                                         t_at(begin), " and ", t_at(end),
+                                                         " must be smooth to be read on a device"});
                 }
             }
             add(cubic);
@@ -135,11 +140,13 @@ class device_trajectory {
     device_trajectory(const device_trajectory_shape& shape, const void* numbers)
         : shape_(shape), numbers_(static_cast<const double*>(numbers)) {
         if (numbers == nullptr || shape.steps < 1 || shape.pairs < 1) {
-            fail<shape_error>({"device_trajectory: numbers must point to ", shape.steps, " >= 1 steps of ", shape.pairs,
-                               " >= 1 pairs in memory of the device"});
+            cordage::fail<cordage::shape_error>({"device_trajectory: numbers must point to ", shape.steps,
+                                                 " >= 1 steps of ", shape.pairs,
+                                                 " >= 1 pairs in memory of the device"});
         }
         if (reinterpret_cast<std::uintptr_t>(numbers) % 8 != 0) {
-            fail<shape_error>({"device_trajectory: numbers ", numbers, " must be aligned to 8 bytes"});
+            cordage::fail<cordage::shape_error>(
+                {"device_trajectory: numbers ", numbers, " must be aligned to 8 bytes"});
         }
     }
     CORDAGE_HOST_DEVICE index_t pairs() const noexcept { return shape_.pairs; }
@@ -185,4 +192,4 @@ class device_trajectory {
     const double* numbers_;
 };
 
-}  // namespace cordage
+}  // namespace basis_on_device

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/backend/cuda/basis_at.hpp"
-
+// A kernel from outside of the library, that of examples/basis_on_device.
 #include <cmath>
 #include <limits>
 
+#include "../../../examples/basis_on_device/basis_at.hpp"
 #include "backend/cuda/test_device.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
@@ -12,6 +12,7 @@
 #include "cordage/scaling/yarn.hpp"
 
 using namespace cordage;
+using namespace basis_on_device;
 using cordage_test::test_device;
 
 namespace {
@@ -77,21 +78,21 @@ void check_policy(const Policy& policy) {
 
 }  // namespace
 
-TEST_CASE("backend/cuda/basis_at: the host's basis of CLEX at any t") {
+TEST_CASE("backend/cuda/own_kernel: the host's basis of CLEX at any t") {
     check_policy(clex(config, some_weights(0.05)));
     check_policy(clex<log_length_field<yarn>>(config, some_weights(0.05), {.t_max = 64.0}));
     check_policy(clex<paper_field<ntk_aware, tanh_activation>, dopri5>(config, some_weights(0.2), {.t_max = 4.0}));
     check_policy(clex<paper_field<>, bosh3>(config, some_weights(0.05), {.fixed_steps = 7}));
 }
-TEST_CASE("backend/cuda/basis_at: the released layer, with linear interpolation") {
+TEST_CASE("backend/cuda/own_kernel: the released layer, with linear interpolation") {
     check_policy(clex_released<>(config, some_weights(0.05), released_options(16.0, 0.01)));
     check_policy(clex_released<silu>(config, some_weights(0.05), released_options(8.0, 0.1)));
 }
-TEST_CASE("backend/cuda/basis_at: the solved range may be one point") {
+TEST_CASE("backend/cuda/own_kernel: the solved range may be one point") {
     check_policy(clex<paper_field<yarn>>(config, some_weights(0.05), {.t_max = 1.0}));
 }
 
-TEST_CASE("backend/cuda/basis_at: a t outside of the solved range is clamped, and NaN becomes 1") {
+TEST_CASE("backend/cuda/own_kernel: a t outside of the solved range is clamped, and NaN becomes 1") {
     on_device device(clex(config, some_weights(0.05)));
     const double inf = std::numeric_limits<double>::infinity();
     device.at({1.0, 16.0, 0.75, -inf, std::numeric_limits<double>::quiet_NaN(), 16.5, inf});
@@ -102,7 +103,8 @@ TEST_CASE("backend/cuda/basis_at: a t outside of the solved range is clamped, an
 }
 
 TEST_CASE(
-    "backend/cuda/basis_at: rows of a batch are rotated by the t of each, and a changed t is used by the next launch") {
+    "backend/cuda/own_kernel: rows of a batch are rotated by the t of each, and a changed t is used by the next "
+    "launch") {
     const clex policy(config, some_weights(0.05));
     on_device device(policy);
     std::vector<double> t{2.0, 5.0};
@@ -134,7 +136,7 @@ struct stepping : ntk_aware {
 
 }  // namespace
 
-TEST_CASE("backend/cuda/basis_at: invalid arguments are rejected before a launch") {
+TEST_CASE("backend/cuda/own_kernel: invalid arguments are rejected before a launch") {
     on_device device(clex(config, some_weights(0.05)));
     std::vector<std::uint64_t> words(100);
     const test_device where;

@@ -8,15 +8,13 @@
 //                                                cordage::in_place(q), cordage::in_place(k));
 #pragma once
 
-#include "cordage/backend/cuda/axis_angles.hpp"  // device_axis_angles
 #include "cordage/backend/cuda/backward.cuh"
 #include "cordage/backend/cuda/basis_words.cuh"
-#include "cordage/backend/cuda/device_basis.hpp"  // device_words, device_basis, device_angles
+#include "cordage/backend/cuda/device_basis.hpp"  // device_words, device_basis, device_angles, ...
 #include "cordage/backend/cuda/general.cuh"
 #include "cordage/backend/cuda/heads.cuh"
 #include "cordage/backend/cuda/launch.cuh"  // on, cuda_error
 #include "cordage/backend/cuda/rotation.cuh"
-#include "cordage/backend/cuda/summed_axes.hpp"  // device_summed_axes
 #include "cordage/kernels.hpp"
 #include "cordage/rotate/cuda/backward.hpp"  // rotate_backward
 #include "cordage/rotate/cuda/forward.hpp"   // rotate_forward, rotate_inverse, rebase

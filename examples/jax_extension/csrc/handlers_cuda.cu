@@ -160,7 +160,7 @@ ffi::Error rotate(cudaStream_t stream, ffi::ScratchAllocator memory, ffi::AnyBuf
     return guarded([&] {
         const device_call call{stream, memory};
         const device_basis bases = bases_of(call, inv_freq, attention_factor, log_alpha, sizes_of(x).at(0));
-        const device_angles angles(bases, positions_of(call, "position_ids", position_ids, x));
+        const exact_angles angles(bases, positions_of(call, "position_ids", position_ids, x));
         for_device_type("x", x, [&]<class T>(T) {
             const auto operand = from_to(heads_of<const T>(x), heads_of<T>(*y));
             for_pairing(is_interleaved, [&]<class Pairing>(Pairing) {
@@ -190,7 +190,7 @@ ffi::Error rotate_gradients(cudaStream_t stream, ffi::ScratchAllocator memory, f
     return guarded([&] {
         const device_call call{stream, memory};
         const device_basis bases = bases_of(call, inv_freq, attention_factor, log_alpha, sizes_of(y).at(0));
-        const device_angles angles(bases, positions_of(call, "position_ids", position_ids, y));
+        const exact_angles angles(bases, positions_of(call, "position_ids", position_ids, y));
         const auto numbers = static_cast<index_t>(log_alpha.element_count());
         const auto positions = static_cast<index_t>(position_ids.element_count());
         rotation_gradients grads{.inv_freq = call.zeros(numbers), .position_ids = call.zeros(positions)};
@@ -215,8 +215,8 @@ ffi::Error move(cudaStream_t stream, ffi::ScratchAllocator memory, ffi::AnyBuffe
         const device_call call{stream, memory};
         const device_basis from = basis_numbers(from_inv_freq, from_factor, {}).launch(call, 1);
         const device_basis to = basis_numbers(to_inv_freq, to_factor, {}).launch(call, 1);
-        const device_angles before(from, positions_of(call, "old_positions", old_positions, keys));
-        const device_angles after(to, positions_of(call, "new_positions", new_positions, keys));
+        const exact_angles before(from, positions_of(call, "old_positions", old_positions, keys));
+        const exact_angles after(to, positions_of(call, "new_positions", new_positions, keys));
         for_device_type("keys", keys, [&]<class T>(T) {
             const auto operand = from_to(heads_of<const T>(keys), heads_of<T>(*moved));
             for_pairing(is_interleaved,

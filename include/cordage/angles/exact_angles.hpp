@@ -12,19 +12,25 @@ namespace cordage {
 /// (3.7e-10 at 2^31, 4.7e-8 at 2^38). Up to about 2^38 the error of cos and sin in float is therefore only their own
 /// rounding. A view: allocates nothing. The bases and positions must outlive it; temporaries do not compile.
 ///
-/// @param bases         a basis, basis_list::of_rows (one for each row) or basis_list::of (one for each token)
+/// @param bases         a basis, basis_list::of_rows (one for each row) or basis_list::of (one for each token); or a
+///                      device_basis, and then position_ids points to memory of the device too
 /// @param position_ids  [tokens] or [batch, tokens] of any position type, any sign; |position| < 2^63
 /// @throws shape_error  by the constructor; value_error for an invalid position when a rotation or table begins
-template <position_type P>
-class exact_angles : public angle_detail::positions_and_bases<P> {
+template <position_type P, class Bases = basis_view>
+class exact_angles : public angle_detail::positions_and_bases<P, Bases> {
+    using shared = angle_detail::positions_and_bases<P, Bases>;
+
  public:
-    CORDAGE_ALWAYS_INLINE exact_angles(const basis_view& bases, const position_view<P>& position_ids)
-        : angle_detail::positions_and_bases<P>("exact_angles", bases, position_ids, 1) {}
+    CORDAGE_ALWAYS_INLINE exact_angles(const std::type_identity_t<Bases>& bases, const position_view<P>& position_ids)
+        : shared(angle_detail::lie_on_device<Bases> ? "device_angles" : "exact_angles", bases, position_ids, 1) {}
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,
                                                                   index_t pair) const noexcept {
         return this->phase_of_pair(position_traits<P>::split(this->position_id(row, token)),
                                    this->basis_index(row, token), pair);
+    }
+    CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t) const noexcept {
+        return this->is_valid_at(row, token, 0);
     }
     /// The phases of one token, for loops over its pairs.
     CORDAGE_ALWAYS_INLINE position_phases of_token(index_t row, index_t token) const noexcept {
@@ -70,7 +76,8 @@ class float32_angles : public angle_detail::positions_and_bases<P> {
 
 // A basis or a view of bases; a row of positions or a view. Temporaries that own their numbers do not convert.
 template <class Bases, class Row>
-exact_angles(Bases&&, Row&&) -> exact_angles<angle_detail::position_of_row<Row>>;
+exact_angles(Bases&&, Row&&)
+    -> exact_angles<angle_detail::position_of_row<Row>, angle_detail::bases_of_source<std::remove_cvref_t<Bases>>>;
 template <class Bases, class Row>
 float32_angles(Bases&&, Row&&) -> float32_angles<angle_detail::position_of_row<Row>>;
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "cordage/angles/angle_source.hpp"
 #include "cordage/basis/basis_list.hpp"
@@ -20,15 +21,31 @@ inline constexpr const char* expected_position = "finite and below 2^63 in magni
     fail<value_error>({function, ": position_ids[", where, "] ", position, " must be ", expected});
 }
 
+/// Whether bases, and the positions beside them, lie on a device (device_basis), where values are not checked: an
+/// invalid position or basis index makes the lanes that it rotates NaN.
+template <class Bases>
+inline constexpr bool lie_on_device = requires {
+    Bases::is_on_device;
+};
+struct lies_on_host {};
+struct lies_on_device {
+    static constexpr bool is_on_device = true;
+};
+/// device_basis if `Bases` is one; else basis_view, to which a basis converts.
+template <class Bases>
+using bases_of_source = std::conditional_t<lie_on_device<Bases>, Bases, basis_view>;
+
 /// Positions [axes, batch, tokens] and bases. The constructor does not dereference the views, which may point to device
 /// memory.
-template <position_type P>
-class positions_and_bases {
+template <position_type P, class Bases = basis_view>
+class positions_and_bases : public std::conditional_t<lie_on_device<Bases>, lies_on_device, lies_on_host> {
  public:
     /// @throws shape_error
-    CORDAGE_ALWAYS_INLINE positions_and_bases(const char* function, const basis_view& bases,
-                                              const position_view<P>& ids, index_t most_axes, index_t bases_of_row = 1)
-        : bases_(bases), ids_(ids), bases_of_row_(bases_of_row) {  // inlined, which keeps both views in registers
+    CORDAGE_ALWAYS_INLINE positions_and_bases(const char* function, const Bases& bases, const position_view<P>& ids,
+                                              index_t most_axes, index_t bases_of_row = 1)
+        : bases_(view_of(bases)),
+          ids_(ids),
+          bases_of_row_(bases_of_row) {  // inlined, which keeps both views in registers
         check_sizes(function, most_axes);
     }
     void check_sizes(const char* function, index_t most_axes) const {
@@ -81,8 +98,9 @@ class positions_and_bases {
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t bases() const noexcept { return bases_.count; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
-        if (bases_of_row_ == 1) return bases_.index(row, token);
-        return rows_of_bases() == 1 ? 0 : row * bases_of_row_;
+        if (bases_of_row_ != 1) return bases_.count == bases_of_row_ ? 0 : row * bases_of_row_;
+        const index_t basis = bases_.index(row, token);
+        return !lie_on_device<Bases> || is_basis(basis) ? basis : 0;
     }
     /// Whether the tokens of a row may have different bases.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool has_basis_of_token() const noexcept {
@@ -99,13 +117,13 @@ class positions_and_bases {
         return ids_.at(ids_.batch == 1 ? 0 : row, token, axis);
     }
 
-    const basis_view& basis_numbers() const noexcept { return bases_; }
+    CORDAGE_HOST_DEVICE const basis_view& basis_numbers() const noexcept { return bases_; }
     const position_view<P>& position_ids() const noexcept { return ids_; }
 
     /// Checks every position and basis index; called once when a rotation or table begins.
     ///
     /// @throws value_error  naming the first invalid position or basis index
-    void check(const char* function) const {
+    void check(const char* function) const requires(!lie_on_device<Bases>) {
         for (index_t i = 0; bases_.of_token != nullptr && i < bases_.rows * bases_.tokens; ++i) {
             if (const index_t b = bases_.of_token[i]; b < 0 || b >= bases_.count) {
                 fail<value_error>({function, ": basis index of token [", i / bases_.tokens, ", ", i % bases_.tokens,
@@ -122,6 +140,22 @@ class positions_and_bases {
 
  protected:
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t axes() const noexcept { return ids_.axes; }
+    static CORDAGE_ALWAYS_INLINE const basis_view& view_of(const Bases& bases) noexcept {
+        if constexpr (lie_on_device<Bases>)
+            return bases.view();
+        else
+            return bases;
+    }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_basis(index_t b) const noexcept {
+        return b >= 0 && b < bases_.count;
+    }
+    /// Whether what rotates a token is valid, for kernels, which cannot throw.
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_valid_at(index_t row, index_t token,
+                                                               index_t axis) const noexcept {
+        if (bases_.of_token != nullptr && !is_basis(bases_.index(row, token))) return false;
+        if constexpr (std::is_integral_v<P>) return true;
+        return position_traits<P>::split(position_id(row, token, axis)).is_valid;
+    }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t rows_of_bases() const noexcept {
         return bases_of_row_ == 1 ? bases_.count : bases_.count / bases_of_row_;
     }

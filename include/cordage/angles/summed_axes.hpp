@@ -25,20 +25,26 @@ inline void check_bases_of_axes(const char* function, const basis_view& bases, i
 ///
 /// Gradients: dL/dinv_freq [axes, rotary_dim/2], or [rows, axes, rotary_dim/2], and dL/dposition [axes, batch, tokens].
 /// For frequencies that differ between heads, view heads as rows (heads_as_rows).
-template <position_type P>
-class summed_axes : public angle_detail::positions_and_bases<P> {
+template <position_type P, class Bases = basis_view>
+class summed_axes : public angle_detail::positions_and_bases<P, Bases> {
+    using shared = angle_detail::positions_and_bases<P, Bases>;
+    static constexpr bool is_device = angle_detail::lie_on_device<Bases>;
+    static constexpr const char* name = is_device ? "device_summed_axes" : "summed_axes";
+
  public:
-    using angle_detail::positions_and_bases<P>::axes;
+    using shared::axes;
     static constexpr bool sums_axes = true;
     static constexpr index_t most_axes = 4;
 
-    /// @param bases         [axes] or [rows, axes] dense; the bases of a row have equal attention factors
+    /// @param bases         [axes] or [rows, axes] dense; the bases of a row have equal attention factors, of which a
+    ///                      device reads the first
     /// @param position_ids  [axes, batch, tokens], at most 4 axes; any position type, any sign; |position| < 2^63
     /// @throws shape_error or value_error  for sizes that do not fit each other, or attention factors that differ
-    summed_axes(const basis_view& bases, const position_view<P>& position_ids)
-        : angle_detail::positions_and_bases<P>("summed_axes", bases, position_ids, most_axes, position_ids.axes) {
-        angle_detail::check_bases_of_axes("summed_axes", bases, axes());
-        for (index_t i = 0; i < bases.count; ++i) {
+    summed_axes(const std::type_identity_t<Bases>& given, const position_view<P>& position_ids)
+        : shared(name, given, position_ids, most_axes, position_ids.axes) {
+        const basis_view& bases = this->bases_;
+        angle_detail::check_bases_of_axes(name, bases, axes());
+        for (index_t i = 0; !is_device && i < bases.count; ++i) {
             const index_t axis = i % axes();
             const double m = bases.attention_factors[i], first = bases.attention_factors[i - axis];
             if (m == first) continue;
@@ -49,7 +55,18 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,
                                                                   index_t pair) const noexcept {
-        return of_token(row, token).phase(pair);
+        std::uint64_t sum = 0;
+        for (index_t axis = 0; axis < this->axes(); ++axis) {
+            sum += this->phase_of_pair(position_traits<P>::split(this->position_id(row, token, axis)),
+                                       this->basis_index(row, token) + axis, pair);
+        }
+        return sum;
+    }
+    CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t) const noexcept {
+        for (index_t axis = 0; axis < this->axes(); ++axis) {
+            if (!this->is_valid_at(row, token, axis)) return false;
+        }
+        return true;
     }
 
     /// The phases of one token, whose positions are split once. Unused axes are at position 0, so that the number of
@@ -84,7 +101,8 @@ class summed_axes : public angle_detail::positions_and_bases<P> {
     }
 };
 template <class Bases, position_type P>
-summed_axes(Bases&&, const position_view<P>&) -> summed_axes<P>;
+summed_axes(Bases&&, const position_view<P>&)
+    -> summed_axes<P, angle_detail::bases_of_source<std::remove_cvref_t<Bases>>>;
 
 static_assert(angle_source<summed_axes<std::int32_t>> && differentiable_angle_source<summed_axes<double>>);
 

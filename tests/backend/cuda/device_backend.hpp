@@ -3,8 +3,6 @@
 #pragma once
 
 #include "backend/cuda/test_device.hpp"
-#include "cordage/backend/cuda/axis_angles.hpp"
-#include "cordage/backend/cuda/summed_axes.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
 #include "known_blocks.hpp"
 

@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "backend/cuda/test_device.hpp"
-#include "cordage/backend/cuda/axis_angles.hpp"
-#include "cordage/backend/cuda/summed_axes.hpp"
 #include "cordage/rotate/cuda/backward.hpp"
 
 using namespace cordage;

@@ -18,77 +18,89 @@ struct token_phases {
     std::uint32_t invalid = 0;
 };
 
-/// Those of pairs [pair, pair + N) of a source.
-template <int N, class Source>
-__device__ token_phases<N> phases_of(const Source& source, index_t row, index_t token, std::int32_t pair) {
-    token_phases<N> of{.attention_factor = source.attention_factor(row, token)};
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-        of.phase[i] = angle_detail::phase_at(source, row, token, pair + i);
-        if (!angle_detail::is_valid_pair(source, row, token, pair + i)) of.invalid |= 1u << i;
-    }
-    return of;
+template <position_type P>
+__device__ split_position split_of(const P& position) {
+    return position_traits<P>::split(position);
 }
-/// As above, of one basis. N is even.
-template <int N, position_type P>
-__device__ token_phases<N> phases_of(const one_basis_angles<P>& source, index_t row, index_t token, std::int32_t pair) {
-    const split_position at = position_traits<P>::split(
-        source.position_ids[row * source.row_stride + static_cast<std::int32_t>(token) * index_t{source.token_stride}]);
-    token_phases<N> of{.attention_factor = *source.attention_factors};
+
+/// Those of one basis, of its numbers from the first of N pairs on. N is even.
+template <int N>
+__device__ token_phases<N> phases_of(const split_position& at, const std::uint64_t* fractions,
+                                     const std::uint64_t* whole_turns, double attention_factor) {
+    token_phases<N> of{.attention_factor = attention_factor};
 #pragma unroll
     for (int i = 0; i < N; i += 2) {
-        const ulonglong2 two = reinterpret_cast<const ulonglong2*>(source.fractions + pair)[i / 2];
-        of.phase[i] = phase_of(at, two.x, source.whole_turns + pair + i);
-        of.phase[i + 1] = phase_of(at, two.y, source.whole_turns + pair + i + 1);
+        const ulonglong2 two = reinterpret_cast<const ulonglong2*>(fractions)[i / 2];
+        of.phase[i] = phase_of(at, two.x, whole_turns + i);
+        of.phase[i + 1] = phase_of(at, two.y, whole_turns + i + 1);
     }
-    if (!at.is_valid) of.attention_factor = not_a_number();
     return of;
 }
-template <int N, position_type P>
-__device__ token_phases<N> phases_of(const many_bases_angles<P>& source, index_t row, index_t token,
-                                     std::int32_t pair) {
-    one_basis_angles<P> one = source;
-    const index_t found = source.found_basis(row, token), basis = found < 0 ? 0 : found;
-    one.fractions += basis * source.pairs;
-    one.whole_turns += basis * source.pairs;
-    one.attention_factors += basis;
-    token_phases<N> of = phases_of<N>(one, row, token, pair);
-    if (found < 0) of.attention_factor = not_a_number();
-    return of;
-}
-template <int N, class Rule, class First, class Second>
-__device__ token_phases<N> phases_of(const two_small_angles<Rule, First, Second>& source, index_t row, index_t token,
-                                     std::int32_t pair) {
-    token_phases<N> of = phases_of<N>(source.first, row, token, pair);
-    const token_phases<N> second = phases_of<N>(source.second, row, token, pair);
+template <class Rule, int N>
+__device__ token_phases<N> combined(token_phases<N> of, const token_phases<N>& second) {
 #pragma unroll
     for (int i = 0; i < N; ++i) of.phase[i] = Rule::phase(of.phase[i], second.phase[i]);
     of.attention_factor = Rule::factor(of.attention_factor, second.attention_factor);
     of.invalid |= second.invalid;
     return of;
 }
+/// Those of pairs [pair, pair + N) of a source.
+template <int N, class Source>
+__device__ token_phases<N> phases_of(const Source& source, index_t row, index_t token, std::int32_t pair) {
+    if constexpr (requires { source.from(); }) {
+        const token_phases<N> to = phases_of<N>(source.to(), row, token, pair);
+        return combined<angle_detail::difference_rule>(to, phases_of<N>(source.from(), row, token, pair));
+    } else if constexpr (requires { source.second(); }) {
+        const token_phases<N> first = phases_of<N>(source.first(), row, token, pair);
+        return combined<angle_detail::sum_rule>(first, phases_of<N>(source.second(), row, token, pair));
+    } else if constexpr (has_one_axis<Source> && N % 2 == 0) {
+        const basis_view& bases = source.basis_numbers();
+        const index_t found = bases.index(row, token);
+        const bool is_basis = found >= 0 && found < bases.count;
+        const index_t basis = is_basis ? found : 0, first = basis * bases.pairs + pair;
+        const auto at = split_of(source.position_id(row, token));
+        return phases_of<N>(at, bases.fractions + first, bases.whole_turns + first,
+                            is_basis && at.is_valid ? bases.attention_factors[basis] : not_a_number());
+    } else {
+        token_phases<N> of{.attention_factor = source.attention_factor(row, token)};
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            of.phase[i] = angle_detail::phase_at(source, row, token, pair + i);
+            if (!angle_detail::is_valid_pair(source, row, token, pair + i)) of.invalid |= 1u << i;
+        }
+        return of;
+    }
+}
+template <int N, position_type P>
+__device__ token_phases<N> phases_of(const one_basis_angles<P>& source, index_t row, index_t token, std::int32_t pair) {
+    const split_position at = position_traits<P>::split(
+        source.position_ids[row * source.row_stride + static_cast<std::int32_t>(token) * index_t{source.token_stride}]);
+    return phases_of<N>(at, source.fractions + pair, source.whole_turns + pair,
+                        at.is_valid ? *source.attention_factors : not_a_number());
+}
 
 /// m cos and m sin of pairs [pair, pair + N) of a token, for one direction: sin with its sign, and divided by m instead
 /// of multiplied for the inverse. NaN where the input is invalid.
 template <int N, class Source>
-__device__ pair_values<N> angles_of(const Source& source, const direction_numbers& direction, index_t row,
-                                    index_t token, std::int32_t pair) {
+__device__ pair_values<N> angles_of(const Source& source, const direction_data& direction, index_t row, index_t token,
+                                    std::int32_t pair) {
     const token_phases<N> of = phases_of<N>(source, row, token, pair);
     const double m = of.attention_factor;
-    const auto factor = static_cast<float>(direction.is_inverse ? 1.0 / m : m);
+    const auto factor = static_cast<float>(direction.divides_by_factor ? 1.0 / m : m);
+    const float sine = direction.sine_sign < 0 ? -factor : factor;
     pair_values<N> at;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
         const auto exact = cos_sin_of_phase32<float>(static_cast<std::uint32_t>(of.phase[i] >> 32));
         at.first[i] = factor * exact.cos;
-        at.second[i] = factor * exact.sin * direction.sine_sign;
+        at.second[i] = sine * exact.sin;
         if ((of.invalid >> i & 1u) != 0) at.first[i] = at.second[i] = lane_traits<float>::from_bits(0x7fff'ffffu);
     }
     return at;
 }
 /// As above, of a table: by runs of its numbers where they are aligned.
 template <int N, has_cos_sin Table>
-__device__ pair_values<N> angles_of(const Table& table, const direction_numbers& direction, index_t row, index_t token,
+__device__ pair_values<N> angles_of(const Table& table, const direction_data& direction, index_t row, index_t token,
                                     std::int32_t pair) {
     pair_values<N> at;
     bool is_read = false;
@@ -110,9 +122,10 @@ __device__ pair_values<N> angles_of(const Table& table, const direction_numbers&
         }
     }
     float factor = 1.0f;
-    if (direction.is_inverse) factor = static_cast<float>(inverse::extra_factor(table.attention_factor(row, token)));
+    if (direction.divides_by_factor)
+        factor = static_cast<float>(direction.extra_factor(table.attention_factor(row, token)));
 #pragma unroll
-    for (int i = 0; i < N; ++i) at.first[i] *= factor, at.second[i] *= factor * direction.sine_sign;
+    for (int i = 0; i < N; ++i) at.first[i] *= factor, at.second[i] *= direction.sine_sign < 0 ? -factor : factor;
     return at;
 }
 

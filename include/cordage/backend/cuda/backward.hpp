@@ -12,7 +12,7 @@ namespace cordage::backend {
 /// sums.
 template <pairing Pairing, class Source, class O, kernel_launcher Launcher>
 void launch_backward(const char* function, const Launcher& where, const Source& angles,
-                     std::span<const O* const> operands, const device_gradients& given, bool has_basis_of_token) {
+                     std::span<const O* const> operands, const device_gradients& given) {
     const O* some[most_operands];
     std::size_t count = 0;
     bool is_rotated = false;
@@ -28,13 +28,13 @@ void launch_backward(const char* function, const Launcher& where, const Source& 
     if (count == 0) return;
     const device_gradients grads = is_rotated ? given : device_gradients{.workspace = given.workspace};
     const auto launch = [&](std::span<const O* const> one_or_more) {
-        return launch_teams<Pairing>(function, where, angles, one_or_more, grads, has_basis_of_token);
+        return launch_teams<Pairing>(function, where, angles, one_or_more, grads);
     };
     const std::span<const O* const> all(some, count);
     if (launch(all)) return;
     for (std::size_t i = 0; i < count; ++i) {
         if (count > 1 && launch(all.subspan(i, 1))) continue;
-        launch_general_backward<Pairing>(function, where, angles, *some[i], grads, has_basis_of_token);
+        launch_general_backward<Pairing>(function, where, angles, *some[i], grads);
     }
 }
 

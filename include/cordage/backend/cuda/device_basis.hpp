@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "cordage/angles/angle_difference.hpp"
+#include "cordage/angles/axis_angles.hpp"
 #include "cordage/angles/cos_sin_view.hpp"
 #include "cordage/angles/exact_angles.hpp"
 #include "cordage/angles/free_angles.hpp"
+#include "cordage/angles/summed_axes.hpp"
 
 namespace cordage {
 
@@ -38,6 +40,8 @@ inline std::vector<std::uint64_t> device_words(const basis_view& bases) {
 ///   const device_basis on_device(memory, b.pairs());
 class device_basis {
  public:
+    static constexpr bool is_on_device = true;
+
     /// @param words  device memory, aligned to 8 bytes
     /// @param bases  the number given to device_words: one, or one for each row of a batch
     /// @throws shape_error
@@ -83,59 +87,17 @@ class device_basis {
     basis_view view_;
 };
 
-namespace angle_detail {
-
-/// positions_and_bases for a device, where values are not checked: invalid ones give NaN.
-template <position_type P>
-class device_positions_and_bases : public positions_and_bases<P> {
- public:
-    using positions_and_bases<P>::positions_and_bases;
-    static constexpr bool is_on_device = true;
-    void check(const char*) const = delete;
-
-    CORDAGE_HOST_DEVICE index_t basis_index(index_t row, index_t token) const noexcept {
-        const index_t b = positions_and_bases<P>::basis_index(row, token);
-        return is_basis(b) ? b : 0;
-    }
-    CORDAGE_HOST_DEVICE double attention_factor(index_t row, index_t token) const noexcept {
-        return this->bases_.attention_factors[basis_index(row, token)];
-    }
-
- protected:
-    CORDAGE_HOST_DEVICE bool is_basis(index_t b) const noexcept { return b >= 0 && b < this->bases_.count; }
-    CORDAGE_HOST_DEVICE bool is_valid_at(index_t row, index_t token, index_t axis) const noexcept {
-        if (this->bases_.of_token != nullptr && !is_basis(this->bases_.index(row, token))) return false;
-        if constexpr (std::is_integral_v<P>) return true;
-        return position_traits<P>::split(this->position_id(row, token, axis)).is_valid;
-    }
-    CORDAGE_HOST_DEVICE std::uint64_t phase_at_axis(index_t row, index_t token, index_t pair,
-                                                    index_t axis) const noexcept {
-        return this->phase_of_pair(position_traits<P>::split(this->position_id(row, token, axis)),
-                                   basis_index(row, token), pair);
-    }
-};
-
-}  // namespace angle_detail
-
-/// exact_angles for a device: position_ids points to device memory. An invalid position (NaN, 2^63) makes the rotated
-/// lanes of its token NaN. A view: allocates nothing. For a table use a cos_sin_view<float> with device pointers.
+/// The angles of the host on a device: positions and bases point to its memory, and the axis of each pair, which the
+/// host reads, is packed into a kernel's arguments. An invalid position (NaN, 2^63) or basis index makes the lanes that
+/// it rotates NaN. For a table use a cos_sin_view<float> with device pointers.
 ///
 ///   rotate_forward<half_split>(on(stream), device_angles<std::int32_t>(b, {ids, 1, tokens, 0}), in_place(q), ...);
 template <position_type P>
-class device_angles : public angle_detail::device_positions_and_bases<P> {
- public:
-    /// @param position_ids  [tokens] or [batch, tokens]
-    /// @throws shape_error
-    device_angles(const device_basis& bases, const position_view<P>& position_ids)
-        : angle_detail::device_positions_and_bases<P>("device_angles", bases.view(), position_ids, 1) {}
-
-    CORDAGE_HOST_DEVICE std::uint64_t phase(index_t row, index_t token, index_t pair) const noexcept {
-        return this->phase_at_axis(row, token, pair, 0);
-    }
-    CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t) const noexcept {
-        return this->is_valid_at(row, token, 0);
-    }
-};
+using device_angles = exact_angles<P, device_basis>;
+template <position_type P>
+using device_axis_angles = axis_angles<P, device_basis>;
+template <position_type P>
+using device_summed_axes = summed_axes<P, device_basis>;
 static_assert(angle_source<device_angles<std::int32_t>> && differentiable_angle_source<device_angles<double>>);
 
 /// Whether a source reads device memory. For a source of your own declare `static constexpr bool is_on_device = true;`

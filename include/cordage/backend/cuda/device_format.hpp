@@ -32,15 +32,32 @@ struct device_format;
 
 namespace backend {
 
+/// The format that stores the lanes: inside of a Hadamard transform, which is the kernel's.
+template <class Format>
+CORDAGE_HOST_DEVICE constexpr const Format& stored_format(const Format& format) noexcept {
+    return format;
+}
+template <class Inner>
+CORDAGE_HOST_DEVICE constexpr const Inner& stored_format(const hadamard<Inner>& format) noexcept {
+    return format.inner;
+}
+
+/// The codes of one of ggml's blocks; std::array's functions are for the host only.
+template <class Block>
+CORDAGE_HOST_DEVICE auto* codes_of(Block& block) noexcept {
+    using byte = std::conditional_t<std::is_const_v<Block>, const std::uint8_t, std::uint8_t>;
+    return reinterpret_cast<byte*>(&block.codes);
+}
+
 /// Formats of whole heads that a device can read and write.
 template <class Format, class T>
 concept device_head_format = requires(const Format& f, const T* from, T* to, const head_place& at, float* lanes,
                                       index_t i, float number) {
     { device_format<Format>::lanes_of_unit } -> std::convertible_to<int>;
-    { device_format<Format>::lanes_of_scale(f, i) } -> std::same_as<index_t>;
-    device_format<Format>::load(f, from, at, i, lanes);
-    { device_format<Format>::write_scale(f, number, to, at, i) } -> std::same_as<float>;
-    device_format<Format>::store(f, lanes, number, to, i);
+    { device_format<Format>::lanes_of_scale(stored_format(f), i) } -> std::same_as<index_t>;
+    device_format<Format>::load(stored_format(f), from, at, i, lanes);
+    { device_format<Format>::write_scale(stored_format(f), number, to, at, i) } -> std::same_as<float>;
+    device_format<Format>::store(stored_format(f), lanes, number, to, i);
 };
 
 }  // namespace backend
@@ -92,7 +109,7 @@ struct device_format<q8_0> {
         const q8_0_block& block = head[unit / 16];
         const float d = element_traits<float16>::load(block.d);
         for (int i = 0; i < 2; ++i)
-            lanes[i] = d * code::number_of<float>(std::uint32_t{bytes_of(block)[2 * (unit % 16) + i]});
+            lanes[i] = d * code::number_of<float>(std::uint32_t{backend::codes_of(block)[2 * (unit % 16) + i]});
     }
     CORDAGE_HOST_DEVICE static float write_scale(const q8_0&, float largest, q8_0_block* head, const head_place&,
                                                  index_t group) noexcept {
@@ -102,16 +119,10 @@ struct device_format<q8_0> {
     }
     CORDAGE_HOST_DEVICE static void store(const q8_0&, const float* lanes, float inverse, q8_0_block* head,
                                           index_t unit) noexcept {
-        auto* const codes = const_cast<std::uint8_t*>(bytes_of(head[unit / 16])) + 2 * (unit % 16);
+        auto* const codes = backend::codes_of(head[unit / 16]) + 2 * (unit % 16);
         for (int i = 0; i < 2; ++i) {
             codes[i] = static_cast<std::uint8_t>(tensors_detail::rounded_half_away(lanes[i] * inverse));
         }
-    }
-
- private:
-    // std::array's functions are host-only.
-    CORDAGE_HOST_DEVICE static const std::uint8_t* bytes_of(const q8_0_block& block) noexcept {
-        return reinterpret_cast<const std::uint8_t*>(&block.codes);
     }
 };
 
@@ -129,7 +140,8 @@ struct device_format<q4_0> {
         const q4_0_block& block = head[unit / 8];
         const float d = element_traits<float16>::load(block.d);
         for (int i = 0; i < 4; ++i) {
-            const auto code = static_cast<int>((bytes_of(block)[2 * (unit % 8) + i % 2] >> (4 * (i / 2))) & 15u);
+            const auto code =
+                static_cast<int>((backend::codes_of(block)[2 * (unit % 8) + i % 2] >> (4 * (i / 2))) & 15u);
             lanes[i] = static_cast<float>(code - 8) * d;
         }
     }
@@ -141,16 +153,11 @@ struct device_format<q4_0> {
     }
     CORDAGE_HOST_DEVICE static void store(const q4_0&, const float* lanes, float inverse, q4_0_block* head,
                                           index_t unit) noexcept {
-        auto* const bytes = const_cast<std::uint8_t*>(bytes_of(head[unit / 8])) + 2 * (unit % 8);
+        auto* const bytes = backend::codes_of(head[unit / 8]) + 2 * (unit % 8);
         const auto code = [&](int i) {
             return static_cast<std::uint32_t>(tensors_detail::q4_0_code(lanes[i], inverse)) & 15u;
         };
         for (int i = 0; i < 2; ++i) bytes[i] = static_cast<std::uint8_t>(code(i) | code(i + 2) << 4);
-    }
-
- private:
-    CORDAGE_HOST_DEVICE static const std::uint8_t* bytes_of(const q4_0_block& block) noexcept {
-        return reinterpret_cast<const std::uint8_t*>(&block.codes);
     }
 };
 
@@ -162,23 +169,24 @@ struct device_format<lane_groups<Inner>> {
     static constexpr int lanes_of_unit = inner::lanes_of_unit;
 
     CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const format& f, index_t head_dim) noexcept {
-        return inner::lanes_of_scale(f.inner, head_dim);
+        return inner::lanes_of_scale(backend::stored_format(f.inner), head_dim);
     }
     template <class T>
     CORDAGE_HOST_DEVICE static void load(const format& f, const T* head, const head_place& at, index_t unit,
                                          float* lanes) noexcept {
-        inner::load(f.inner, head + shift(f, unit * lanes_of_unit), at, unit, lanes);
+        inner::load(backend::stored_format(f.inner), head + shift(f, unit * lanes_of_unit), at, unit, lanes);
     }
     template <class T>
     CORDAGE_HOST_DEVICE static float write_scale(const format& f, float largest, T* head, const head_place& at,
                                                  index_t group) noexcept {
         // Of block formats, whose scale lies in the group's element.
-        return inner::write_scale(f.inner, largest, head + shift(f, group * format::lanes_of_element), at, group);
+        return inner::write_scale(backend::stored_format(f.inner), largest,
+                                  head + shift(f, group * format::lanes_of_element), at, group);
     }
     template <class T>
     CORDAGE_HOST_DEVICE static void store(const format& f, const float* lanes, float number, T* head,
                                           index_t unit) noexcept {
-        inner::store(f.inner, lanes, number, head + shift(f, unit * lanes_of_unit), unit);
+        inner::store(backend::stored_format(f.inner), lanes, number, head + shift(f, unit * lanes_of_unit), unit);
     }
     CORDAGE_HOST_DEVICE static index_t lane(index_t unit, int i) noexcept requires requires { inner::lane(unit, i); }
     { return inner::lane(unit, i); }
@@ -191,31 +199,9 @@ struct device_format<lane_groups<Inner>> {
     }
 };
 
-/// As the format inside; the kernel transforms the lanes (hadamard_size).
+/// As the format inside, which is passed (stored_format); the kernel transforms the lanes (hadamard_size).
 template <class Inner>
-struct device_format<hadamard<Inner>> : device_format<Inner> {
-    using inner = device_format<Inner>;
-    using format = hadamard<Inner>;
-
-    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const format& f, index_t head_dim) noexcept {
-        return inner::lanes_of_scale(f.inner, head_dim);
-    }
-    template <class T>
-    CORDAGE_HOST_DEVICE static void load(const format& f, const T* head, const head_place& at, index_t unit,
-                                         float* lanes) noexcept {
-        inner::load(f.inner, head, at, unit, lanes);
-    }
-    template <class T>
-    CORDAGE_HOST_DEVICE static float write_scale(const format& f, float largest, T* head, const head_place& at,
-                                                 index_t group) noexcept {
-        return inner::write_scale(f.inner, largest, head, at, group);
-    }
-    template <class T>
-    CORDAGE_HOST_DEVICE static void store(const format& f, const float* lanes, float number, T* head,
-                                          index_t unit) noexcept {
-        inner::store(f.inner, lanes, number, head, unit);
-    }
-};
+struct device_format<hadamard<Inner>> : device_format<Inner> {};
 
 /// Single elements, inside of groups and transforms and beside a norm.
 template <class Format>

@@ -8,6 +8,7 @@
 
 #include "cordage/pair/format.hpp"
 #include "cordage/tensors/heads_view.hpp"
+#include "cordage/tensors/rms_norm.hpp"
 
 namespace cordage::backend {
 
@@ -15,6 +16,14 @@ namespace cordage::backend {
 /// other types and formats are read and stored one at a time.
 template <class T>
 concept piece_element = std::same_as<T, float> || std::same_as<T, float16> || std::same_as<T, bfloat16>;
+
+/// Whether the weights of a norm are read in runs.
+template <class Norm>
+inline constexpr bool is_run_norm = false;
+template <>
+inline constexpr bool is_run_norm<no_norm> = true;
+template <piece_element W>
+inline constexpr bool is_run_norm<rms_norm<W>> = true;
 
 /// Whether a pointer is a multiple of a number of bytes.
 inline bool is_aligned(const void* pointer, index_t bytes) noexcept {

@@ -41,13 +41,7 @@ class general_work {
         for (std::int32_t i = member(); i < head_dim_ - 2 * k_.pairs; i += step()) {
             const index_t lane = (i < o_.first_lane ? i : i + 2 * k_.pairs) - o_.first_lane;
             for (index_t head = first_head(); head < o_.shape().heads; head += head_step()) {
-                const auto from = x[head * o_.x.head_stride + lane];
-                auto& to = y[head * o_.y.head_stride + lane];
-                if constexpr (std::same_as<std::remove_cvref_t<decltype(from)>, std::remove_cvref_t<decltype(to)>>) {
-                    to = k_.keeps_bits ? from : o_.y.format.store(o_.x.format.load(from));
-                } else {
-                    to = o_.y.format.store(o_.x.format.load(from));
-                }
+                y[head * o_.y.head_stride + lane] = copied(x[head * o_.x.head_stride + lane]);
             }
         }
     }
@@ -72,7 +66,7 @@ class general_work {
         // Quantised heads that do not change keep their bytes.
         if (Operand::has_head_format && !Operand::is_normalized && o_.is_in_place() && !changes) return;
         x_ = x - o_.first_lane, y_ = y - o_.first_lane;
-        of_x_ = place_in(o_.x, row, token), of_y_ = place_in(o_.y, row, token);
+        of_x_ = o_.x.place(row, token), of_y_ = o_.y.place(row, token);
         if constexpr (Operand::is_normalized) {
             if (o_.norm.is_over_all_heads) find_inverse_rms_of_token();
         }
@@ -84,9 +78,13 @@ class general_work {
     __device__ static constexpr std::int32_t step() { return kernel::team_size; }
     __device__ static index_t first_head() { return index_t{blockIdx.y} * blockDim.y + threadIdx.y; }
     __device__ static index_t head_step() { return index_t{blockDim.y} * gridDim.y; }
-    template <class View>
-    __device__ static head_place place_in(const View& v, index_t row, index_t token) {
-        return v.place(row, token);
+    // An element of x as one of y.
+    template <class X>
+    __device__ auto copied(const X& x) const {
+        if constexpr (std::same_as<const X, const std::remove_cvref_t<decltype(*o_.y.data)>>) {
+            if (k_.keeps_bits) return x;
+        }
+        return o_.y.format.store(o_.x.format.load(x));
     }
     __device__ float* lanes() const { return own_ + 4; }
     __device__ float* numbers() const { return lanes() + head_dim_; }
@@ -99,12 +97,8 @@ class general_work {
     __device__ void write(index_t head) {
         load(head);
         if constexpr (Operand::is_normalized) {
-            if (!o_.norm.is_over_all_heads) {
-                if (o_.norm.is_after_rotation) rotate(), round_between();
-                inverse_rms_ = o_.norm.inverse_rms(sum_of_squares(), head_dim_);
-            } else if (o_.norm.is_after_rotation) {
-                rotate(), round_between();
-            }
+            if (o_.norm.is_after_rotation) rotate(), round_between();
+            if (!o_.norm.is_over_all_heads) inverse_rms_ = o_.norm.inverse_rms(sum_of_squares(), head_dim_);
             for_each_lane([&](std::int32_t lane, float& z) {
                 z *= inverse_rms_ * o_.norm.template factor<float>(head, lane, head_dim_);
             });
@@ -120,7 +114,8 @@ class general_work {
         constexpr int size = units::lanes_of_unit;
         for (std::int32_t unit = member(); unit < head_dim_ / size; unit += step()) {
             float z[size];
-            units::load(o_.x.format, x_ + head * o_.x.head_stride, {of_x_.row, of_x_.token, head}, unit, z);
+            units::load(stored_format(o_.x.format), x_ + head * o_.x.head_stride, {of_x_.row, of_x_.token, head}, unit,
+                        z);
             for (int i = 0; i < size; ++i) lanes()[lane_of<units>(unit, i)] = z[i];
         }
         __syncwarp();
@@ -200,14 +195,15 @@ class general_work {
         for (std::int32_t group = 0; group < k_.scales; ++group) {
             const float largest = largest_lane(group * lanes_of_scale, lanes_of_scale);
             if (member() != 0) continue;
-            numbers()[group] = units::write_scale(o_.y.format, largest, y, {of_y_.row, of_y_.token, head}, group);
+            numbers()[group] =
+                units::write_scale(stored_format(o_.y.format), largest, y, {of_y_.row, of_y_.token, head}, group);
         }
         __syncwarp();
         constexpr int size = units::lanes_of_unit;
         for (std::int32_t unit = member(); unit < head_dim_ / size; unit += step()) {
             float z[size];
             for (int i = 0; i < size; ++i) z[i] = lanes()[lane_of<units>(unit, i)];
-            units::store(o_.y.format, z, numbers()[lane_of<units>(unit, 0) / lanes_of_scale], y, unit);
+            units::store(stored_format(o_.y.format), z, numbers()[lane_of<units>(unit, 0) / lanes_of_scale], y, unit);
         }
         __syncwarp();
     }

@@ -28,7 +28,7 @@ struct general_kernel {
     static constexpr int team_size = 32;
 
     Source angles;
-    direction_numbers direction;
+    direction_data direction;
     Operand of;
     index_t rows, tokens;  // tokens of a row
     std::int32_t pairs;    // 0 for an unrotated operand
@@ -40,8 +40,8 @@ struct general_kernel {
 
 /// Launches one checked operand. Heads to be staged have at most most_lanes_of_head lanes.
 template <pairing Pairing, class Source, class Operand, kernel_launcher Launcher>
-void launch_general(const char* function, const Launcher& where, const Source& angles,
-                    const direction_numbers& direction, const Operand& o) {
+void launch_general(const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
+                    const Operand& o) {
     using kernel_type = general_kernel<Operand, Pairing, Source>;
     static_assert(device_kernel<kernel_type>);
     const heads_shape& s = o.shape();
@@ -49,7 +49,7 @@ void launch_general(const char* function, const Launcher& where, const Source& a
     index_t scales = 1, warps = 8, shared = 0, blocks_of_token = 0;
     if constexpr (!Operand::is_plain) {
         using format = std::remove_cvref_t<decltype(o.y.format)>;
-        scales = s.head_dim / device_format<format>::lanes_of_scale(o.y.format, s.head_dim);
+        scales = s.head_dim / device_format<format>::lanes_of_scale(stored_format(o.y.format), s.head_dim);
     }
     const kernel_type kernel{angles,
                              direction,

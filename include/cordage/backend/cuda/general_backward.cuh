@@ -9,16 +9,16 @@
 
 namespace cordage::backend {
 
-/// A block's chunk, as one thread sees it. Names as in scalar/normalized_backward.hpp.
+/// A block's chunk, as one thread sees it.
 template <class Operand, pairing Pairing, class Source>
 class general_backward {
  public:
     using kernel_type = general_backward_kernel<Operand, Pairing, Source>;
+    static constexpr bool is_normalized = Operand::is_normalized;
 
     __device__ general_backward(const kernel_type& k, double* shared)
-        : k_(k), o_(k.of), weights_(shared), row_(index_t{blockIdx.x} * k.row_size) {
-        if constexpr (Operand::is_normalized)
-            weights_size_ = k.weight_sums == nullptr || o_.norm.is_over_all_heads ? 0 : k.head_dim;
+        : k_(k), o_(k.of), weights_(shared), row_(index_t{blockIdx.x} * k.to.row_size) {
+        weights_size_ = k.to.weight_sums == nullptr || is_over_all_heads() ? 0 : k.head_dim;
         scratch_ = shared + warps_ * weights_size_;
         cos_ = reinterpret_cast<float*>(scratch_ + 2 * warps_);
         sin_ = cos_ + k.pairs_at_once;
@@ -53,185 +53,174 @@ class general_backward {
         return x;
     }
     __device__ index_t weights() const {
-        if constexpr (Operand::is_normalized) return o_.norm.rows(k_.heads) * k_.head_dim;
+        if constexpr (is_normalized) return o_.norm.rows(k_.heads) * k_.head_dim;
         return 0;
     }
 
     __device__ void clear() {
 #pragma unroll 1
         for (index_t i = thread(); i < warps_ * weights_size_; i += threads()) weights_[i] = 0.0;
-        if (k_.weight_sums != nullptr) {
+        if (k_.to.weight_sums != nullptr) {
 #pragma unroll 1
-            for (index_t i = thread(); i < weights(); i += threads()) k_.weight_sums[row_ + i] = 0.0;
+            for (index_t i = thread(); i < weights(); i += threads()) k_.to.weight_sums[row_ + i] = 0.0;
         }
-        if (k_.sums != nullptr) {
+        if (k_.to.sums != nullptr) {
             const index_t sums = angle_detail::bases_of_token(k_.angles) * k_.angles.pairs();
 #pragma unroll 1
-            for (index_t i = thread(); i < sums; i += threads()) k_.sums[row_ + i] = 0.0;
+            for (index_t i = thread(); i < sums; i += threads()) k_.to.sums[row_ + i] = 0.0;
         }
         __syncthreads();
     }
 
     __device__ void backward_of_token(index_t number) {
         const quotient_and_rest at = divided(number, k_.tokens);
-        const auto lanes = o_.lanes_of(at.quotient, at.rest);
-        if (lanes.grad_x == nullptr) return;
-        if (k_.only_basis >= 0 && angle_detail::basis_of(k_.angles, at.quotient, at.rest) != k_.only_basis) return;
+        const auto [g, y, x] = o_.lanes_of(at.quotient, at.rest);
+        if (x == nullptr) return;
+        if (k_.to.only_basis >= 0 && angle_detail::basis_of(k_.angles, at.quotient, at.rest) != k_.to.only_basis)
+            return;
+        g_ = g - k_.first_lane, y_ = y - k_.first_lane, x_ = x - k_.first_lane;
         __syncthreads();
 #pragma unroll 1
         for (std::int32_t p = thread(); p < count_; p += threads()) {
-            const auto of = angles_of<1>(k_.angles, direction_numbers{}, at.quotient, at.rest, first_pair_ + p);
+            const auto of = angles_of<1>(k_.angles, direction_data{1, false}, at.quotient, at.rest, first_pair_ + p);
             cos_[p] = of.first[0], sin_[p] = of.second[0];
         }
 #pragma unroll 1
         for (std::int32_t i = thread(); i < warps_ * k_.pairs_at_once; i += threads()) grad_angles_[i] = 0.0f;
         __syncthreads();
-        float dot = 0.0f;
-        if constexpr (Operand::is_normalized) {
-            float squares = 0.0f, products = 0.0f;
-            const bool is_over_all = o_.norm.is_over_all_heads;
-            if (is_over_all) {
+        dot_of_token_ = 0.0f;
+        float squares = 0.0f, products = 0.0f;
+        if (is_over_all_heads()) {
 #pragma unroll 1
-                for (std::int32_t head = warp_; head < k_.heads; head += warps_)
-                    add_head(lanes, head, squares, products);
-                squares = static_cast<float>(over_block(squares, 0)),
-                products = static_cast<float>(over_block(products, 1));
-            }
-#pragma unroll 1
-            for (std::int32_t head = warp_; head < k_.heads; head += warps_) {
-                if (!is_over_all) {
-                    squares = products = 0.0f;
-                    add_head(lanes, head, squares, products);
-                    squares = sum_of_warp(squares), products = sum_of_warp(products);
-                }
-                make_gradients(lanes, head, squares, products, dot);
-            }
-        } else {
-#pragma unroll 1
-            for (std::int32_t head = warp_; head < k_.heads; head += warps_) make_gradients(lanes, head, dot);
+            for (std::int32_t head = warp_; head < k_.heads; head += warps_) add_head(head, squares, products);
+            squares = static_cast<float>(over_block(squares, 0));
+            products = static_cast<float>(over_block(products, 1));
         }
-        dot_ += static_cast<double>(dot);
+#pragma unroll 1
+        for (std::int32_t head = warp_; head < k_.heads; head += warps_) {
+            if (is_normalized && !is_over_all_heads()) {
+                squares = products = 0.0f;
+                add_head(head, squares, products);
+                squares = sum_of_warp(squares), products = sum_of_warp(products);
+            }
+            make_gradients(head, squares, products);
+        }
+        dot_ += static_cast<double>(dot_of_token_);
         if (k_.pairs == 0) return;
         __syncthreads();
         add_of_token(number, at.quotient, at.rest);
     }
 
-    __device__ std::int32_t lane_of(std::int32_t pair, bool is_second) const {
-        return k_.first_lane + static_cast<std::int32_t>(is_second ? Pairing::second(first_pair_ + pair, k_.pairs)
-                                                                   : Pairing::first(first_pair_ + pair, k_.pairs));
+    __device__ bool is_over_all_heads() const {
+        if constexpr (is_normalized) return o_.norm.is_over_all_heads;
+        return false;
+    }
+    __device__ bool is_before_rotation() const {
+        if constexpr (is_normalized) return !o_.norm.is_after_rotation;
+        return false;
+    }
+    __device__ float factor(std::int32_t head, std::int32_t lane) const {
+        if constexpr (is_normalized) return o_.norm.template factor<float>(head, lane, k_.head_dim);
+        return 1.0f;
     }
     __device__ cos_sin<float> angle(std::int32_t pair) const { return {cos_[pair], sin_[pair]}; }
-    // Calls f(lane) for the thread's lanes that are not rotated.
+    // Calls f(pair, lane, lane) for the thread's pairs, and f(lane) for its lanes that are not rotated.
+    template <class F>
+    __device__ void for_each_pair(const F& f) const {
+#pragma unroll 1
+        for (std::int32_t p = lane_; p < count_; p += 32) {
+            const index_t pair = first_pair_ + p;
+            f(p, k_.first_lane + static_cast<std::int32_t>(Pairing::first(pair, k_.pairs)),
+              k_.first_lane + static_cast<std::int32_t>(Pairing::second(pair, k_.pairs)));
+        }
+    }
     template <class F>
     __device__ void for_each_other(const F& f) const {
 #pragma unroll 1
         for (std::int32_t i = lane_; i < k_.head_dim - 2 * k_.pairs; i += 32)
             f(i < k_.first_lane ? i : i + 2 * k_.pairs);
     }
-    __device__ void add_angle(std::int32_t pair, const lane_pair<float>& g, const lane_pair<float>& y,
-                              float& dot) const {
-        float& sum = grad_angles_[warp_ * k_.pairs_at_once + pair];
-        sum = plus_grad_angle(sum, g, y);
-        dot = plus_grad_factor(dot, g, y);
-    }
 
-    // grad_x of one head without a norm.
-    __device__ void make_gradients(const auto& lanes, std::int32_t head, float& dot) const {
-        const auto* const g = lanes.grad_y - k_.first_lane + head * o_.grad_y.head_stride;
-        const auto* const y = lanes.y - k_.first_lane + head * o_.y.head_stride;
-        auto* const x = lanes.grad_x - k_.first_lane + head * o_.grad_x.head_stride;
-#pragma unroll 1
-        for (std::int32_t p = lane_; p < count_; p += 32) {
-            const std::int32_t lane0 = lane_of(p, false), lane1 = lane_of(p, true);
-            const lane_pair<float> of_g{o_.grad_y.format.load(g[lane0]), o_.grad_y.format.load(g[lane1])};
-            add_angle(p, of_g, {o_.y.format.load(y[lane0]), o_.y.format.load(y[lane1])}, dot);
-            const lane_pair<float> of_x = rotated(transposed(angle(p)), of_g);
-            x[lane0] = o_.grad_x.format.store(of_x.first);
-            x[lane1] = o_.grad_x.format.store(of_x.second);
+    // y of the forward pass, or its x where there is a norm, and grad_y; grad_x.
+    __device__ const auto& view_of_y() const {
+        if constexpr (is_normalized) {
+            return o_.x;
+        } else {
+            return o_.y;
         }
-        if (g == x || first_pair_ > 0) return;
-        for_each_other([&](std::int32_t lane) { x[lane] = g[lane]; });
     }
-
-    struct both {
-        float z, t;
+    __device__ float read_y(std::int32_t head, std::int32_t lane) const {
+        return view_of_y().format.load(y_[head * view_of_y().head_stride + lane]);
+    }
+    __device__ float read_g(std::int32_t head, std::int32_t lane) const {
+        return o_.grad_y.format.load(g_[head * o_.grad_y.head_stride + lane]);
+    }
+    __device__ void write(std::int32_t head, std::int32_t lane, float number) const {
+        x_[head * o_.grad_x.head_stride + lane] = o_.grad_x.format.store(number);
+    }
+    // z: the norm's input, t: the gradient of its output; without a norm y and grad_y.
+    struct lanes_of_pair {
+        lane_pair<float> z, t;
     };
-    struct head_lanes {
-        const general_backward& block;
-        const typename Operand::token_lanes& of;
-        std::int32_t head;
+    __device__ lanes_of_pair read(std::int32_t head, std::int32_t p, std::int32_t lane0, std::int32_t lane1) const {
+        lanes_of_pair of{{read_y(head, lane0), read_y(head, lane1)}, {read_g(head, lane0), read_g(head, lane1)}};
+        if (is_before_rotation()) {
+            of.t = rotated(transposed(angle(p)), of.t);
+        } else if (is_normalized) {
+            of.z = rotated(angle(p), of.z);
+        }
+        return of;
+    }
 
-        __device__ both read(std::int32_t lane) const {
-            const Operand& o = block.o_;
-            return {o.x.format.load(of.x[head * o.x.head_stride + lane - block.k_.first_lane]),
-                    o.grad_y.format.load(of.grad_y[head * o.grad_y.head_stride + lane - block.k_.first_lane])};
+    __device__ void add_head(std::int32_t head, float& squares, float& products) const {
+        const auto add = [&](float z, float t, std::int32_t lane) {
+            squares += z * z;
+            products += t * factor(head, lane) * z;
+        };
+        for_each_pair([&](std::int32_t p, std::int32_t lane0, std::int32_t lane1) {
+            const auto [z, t] = read(head, p, lane0, lane1);
+            add(z.first, t.first, lane0), add(z.second, t.second, lane1);
+        });
+        for_each_other([&](std::int32_t lane) { add(read_y(head, lane), read_g(head, lane), lane); });
+    }
+    __device__ void make_gradients(std::int32_t head, float squares, float products) {
+        rms_norm_gradient<float> gradient{1.0f, 0.0f};
+        if constexpr (is_normalized) {
+            const index_t count = weights();
+            gradient = {o_.norm.inverse_rms(squares, count), products / static_cast<float>(count)};
         }
-        __device__ void write(std::int32_t lane, float number) const {
-            const Operand& o = block.o_;
-            of.grad_x[head * o.grad_x.head_stride + lane - block.k_.first_lane] = o.grad_x.format.store(number);
-        }
-        __device__ float factor(std::int32_t lane) const {
-            return block.o_.norm.template factor<float>(head, lane, block.k_.head_dim);
-        }
-        // Of the norm's input and the gradient of its output.
-        __device__ lane_pair<both> pair(std::int32_t p, std::int32_t lane0, std::int32_t lane1) const {
-            const both first = read(lane0), second = read(lane1);
-            lane_pair<float> z{first.z, second.z}, t{first.t, second.t};
-            if (block.o_.norm.is_after_rotation) {
-                z = rotated(block.angle(p), z);
+        double* const of_weights = k_.to.weight_sums == nullptr ? nullptr
+                                   : weights_size_ > 0          ? weights_ + warp_ * weights_size_
+                                                       : k_.to.weight_sums + row_ + index_t{head} * k_.head_dim;
+        const auto grad_z = [&](float z, float t, std::int32_t lane) {
+            if (!is_normalized) return t;
+            if (of_weights != nullptr) of_weights[lane] += static_cast<double>(t * (z * gradient.r));
+            return gradient(z, t, factor(head, lane));
+        };
+        for_each_pair([&](std::int32_t p, std::int32_t lane0, std::int32_t lane1) {
+            const auto [z, t] = read(head, p, lane0, lane1);
+            lane_pair<float> x{grad_z(z.first, t.first, lane0), grad_z(z.second, t.second, lane1)};
+            lane_pair<float> g = x, n = z;  // the gradient of the rotation's output, and that output
+            if (is_before_rotation()) {
+                g = t;
+                n = {z.first * gradient.r * factor(head, lane0), z.second * gradient.r * factor(head, lane1)};
             } else {
-                t = rotated(transposed(block.angle(p)), t);
-            }
-            return {{z.first, t.first}, {z.second, t.second}};
-        }
-    };
-
-    __device__ void add_head(const auto& lanes, std::int32_t number, float& squares, float& products) const {
-        const head_lanes head{*this, lanes, number};
-        const auto add = [&](const both& at, std::int32_t lane) {
-            squares += at.z * at.z;
-            products += at.t * head.factor(lane) * at.z;
-        };
-#pragma unroll 1
-        for (std::int32_t p = lane_; p < count_; p += 32) {
-            const std::int32_t lane0 = lane_of(p, false), lane1 = lane_of(p, true);
-            const auto at = head.pair(p, lane0, lane1);
-            add(at.first, lane0), add(at.second, lane1);
-        }
-        for_each_other([&](std::int32_t lane) { add(head.read(lane), lane); });
-    }
-    __device__ void make_gradients(const auto& lanes, std::int32_t number, float squares, float products,
-                                   float& dot) const {
-        const head_lanes head{*this, lanes, number};
-        const index_t count = weights();
-        const rms_norm_gradient<float> gradient{o_.norm.inverse_rms(squares, count),
-                                                products / static_cast<float>(count)};
-        double* const of_weights = k_.weight_sums == nullptr ? nullptr
-                                   : weights_size_ > 0       ? weights_ + warp_ * weights_size_
-                                                             : k_.weight_sums + row_ + index_t{number} * k_.head_dim;
-        const auto grad_z = [&](const both& at, std::int32_t lane) {
-            if (of_weights != nullptr) of_weights[lane] += static_cast<double>(at.t * (at.z * gradient.r));
-            return gradient(at.z, at.t, head.factor(lane));
-        };
-#pragma unroll 1
-        for (std::int32_t p = lane_; p < count_; p += 32) {
-            const std::int32_t lane0 = lane_of(p, false), lane1 = lane_of(p, true);
-            const auto at = head.pair(p, lane0, lane1);
-            lane_pair<float> x{grad_z(at.first, lane0), grad_z(at.second, lane1)};
-            // The gradient of the rotation's output, and that output.
-            lane_pair<float> g{at.first.t, at.second.t};
-            lane_pair<float> n{at.first.z * gradient.r * head.factor(lane0),
-                               at.second.z * gradient.r * head.factor(lane1)};
-            if (o_.norm.is_after_rotation) {
-                g = x;
-                n = {at.first.z, at.second.z};
                 x = rotated(transposed(angle(p)), x);
             }
-            add_angle(p, g, n, dot);
-            head.write(lane0, x.first);
-            head.write(lane1, x.second);
+            float& sum = grad_angles_[warp_ * k_.pairs_at_once + p];
+            sum = plus_grad_angle(sum, g, n);
+            dot_of_token_ = plus_grad_factor(dot_of_token_, g, n);
+            write(head, lane0, x.first);
+            write(head, lane1, x.second);
+        });
+        if constexpr (is_normalized) {
+            for_each_other(
+                [&](std::int32_t lane) { write(head, lane, grad_z(read_y(head, lane), read_g(head, lane), lane)); });
+        } else if (first_pair_ == 0) {
+            const auto* const from = g_ + head * o_.grad_y.head_stride;
+            auto* const to = x_ + head * o_.grad_x.head_stride;
+            if (from != to) for_each_other([&](std::int32_t lane) { to[lane] = from[lane]; });
         }
-        for_each_other([&](std::int32_t lane) { head.write(lane, grad_z(head.read(lane), lane)); });
     }
 
     // dL/dangle of a pair, summed over the warps.
@@ -246,21 +235,21 @@ class general_backward {
 #pragma unroll 1
             for (std::int32_t p = thread(); p < count_; p += threads()) f(first_pair_ + p, grad_angle(p));
         };
-        if (k_.angle != nullptr) {
-            for_each_pair([&](std::int32_t pair, double sum) { k_.angle[number * k_.pairs + pair] += sum; });
+        if (k_.to.angle != nullptr) {
+            for_each_pair([&](std::int32_t pair, double sum) { k_.to.angle[number * k_.pairs + pair] += sum; });
         }
         if constexpr (differentiable_angle_source<Source>) {
             using namespace angle_detail;
             const auto together = static_cast<std::int32_t>(bases_of_token(k_.angles));
 #pragma unroll 1
-            for (std::int32_t b = 0; k_.sums != nullptr && b < together; ++b) {
+            for (std::int32_t b = 0; k_.to.sums != nullptr && b < together; ++b) {
                 for_each_pair([&](std::int32_t pair, double sum) {
                     const index_t axis = sums_axes<Source> ? b : axis_of(k_.angles, pair);
-                    k_.sums[row_ + b * k_.pairs + pair] += k_.angles.position(row, token, axis) * sum;
+                    k_.to.sums[row_ + b * k_.pairs + pair] += k_.angles.position(row, token, axis) * sum;
                 });
             }
 #pragma unroll 1
-            for (std::int32_t axis = 0; k_.position != nullptr && axis < axes_of(k_.angles); ++axis) {
+            for (std::int32_t axis = 0; k_.to.position != nullptr && axis < axes_of(k_.angles); ++axis) {
                 const double* const rates =
                     k_.angles.inv_freq(basis_of(k_.angles, row, token) + (sums_axes<Source> ? axis : 0));
                 double all = 0.0;
@@ -268,7 +257,7 @@ class general_backward {
                     if (sums_axes<Source> || axis_of(k_.angles, pair) == axis) all += rates[pair] * sum;
                 });
                 all = over_block(all);
-                if (thread() == 0) k_.position[axis * k_.axis_stride + number] += all;
+                if (thread() == 0) k_.to.position[axis * k_.to.axis_stride + number] += all;
             }
         }
     }
@@ -280,11 +269,11 @@ class general_backward {
             double sum = 0.0;
 #pragma unroll 1
             for (std::int32_t i = 0; i < warps_; ++i) sum += weights_[i * weights_size_ + lane];
-            k_.weight_sums[row_ + lane] = sum;
+            k_.to.weight_sums[row_ + lane] = sum;
         }
-        if (k_.sums == nullptr) return;
+        if (k_.to.sums == nullptr) return;
         const double dot = over_block(dot_);
-        if (thread() == 0) k_.sums[row_ + angle_detail::bases_of_token(k_.angles) * k_.angles.pairs()] = dot;
+        if (thread() == 0) k_.to.sums[row_ + angle_detail::bases_of_token(k_.angles) * k_.angles.pairs()] = dot;
     }
 
     const kernel_type& k_;
@@ -293,9 +282,12 @@ class general_backward {
                        warps_ = static_cast<std::int32_t>(blockDim.y);
     double *weights_, *scratch_;
     float *cos_, *sin_, *grad_angles_;
+    const std::remove_pointer_t<decltype(Operand::grad_x.data)>*g_, *y_;  // of the token, lane 0 of head 0
+    decltype(Operand::grad_x.data) x_;
     index_t row_;
     std::int32_t weights_size_ = 0;  // of a warp
     std::int32_t first_pair_, count_;
+    float dot_of_token_;
     double dot_ = 0.0;
 };
 

@@ -28,11 +28,7 @@ struct general_backward_kernel {
     Operand of;
     index_t tokens;  // of a row
     token_chunks chunks;
-    index_t only_basis;          // process the tokens of this basis only; -1: all
-    double *sums, *weight_sums;  // of the first chunk, or null
-    index_t row_size;
-    double *position, *angle;  // added to, or null
-    index_t axis_stride;       // of position: all tokens
+    pass_sums to;
     std::int32_t heads, head_dim, first_lane;
     std::int32_t pairs;          // 0 for an operand that is not rotated
     std::int32_t pairs_at_once;  // in shared memory
@@ -46,7 +42,7 @@ inline index_t general_backward_bytes(index_t warps, index_t pairs, index_t weig
 /// Launches one checked operand.
 template <pairing Pairing, class Source, class O, kernel_launcher Launcher>
 void launch_general_backward(const char* function, const Launcher& where, const Source& angles, const O& o,
-                             const device_gradients& grads, bool has_basis_of_token) {
+                             const device_gradients& grads) {
     using kernel_type = general_backward_kernel<O, Pairing, Source>;
     static_assert(device_kernel<kernel_type>);
     const heads_shape& shape = o.shape();
@@ -58,7 +54,7 @@ void launch_general_backward(const char* function, const Launcher& where, const 
         is_rotated = o.is_rotated(), weight = o.grad_weight;
         weights = weight.empty() || o.norm.is_over_all_heads ? 0 : shape.head_dim;
     }
-    summed_pass sums(angles, tokens, has_basis_of_token, grads);
+    summed_pass sums(angles, tokens, grads);
     const index_t bases = sums.bases_of_chunks(), share = tokens / bases;
     const token_chunks chunks =
         chunks_of_length(tokens, bases, std::max<index_t>(rounded_up_quotient(share, sums.most_rows() / bases), 1));
@@ -70,23 +66,14 @@ void launch_general_backward(const char* function, const Launcher& where, const 
                        o,
                        shape.tokens,
                        chunks,
-                       -1,
-                       sums.sums(),
-                       sums.weight_sums(),
-                       sums.row_size(),
-                       grads.position,
-                       grads.angle,
-                       tokens,
+                       {},
                        small(shape.heads),
                        small(shape.head_dim),
                        small(o.first_lane),
                        small(pairs),
                        small(at_once)};
-    sums.launch(function, where, [&](index_t only_basis) {
-        kernel.only_basis = only_basis;
-        where.launch(function, kernel,
-                     {sizes(32, warps), sizes(chunks.count), general_backward_bytes(warps, at_once, weights)});
-    });
+    sums.launch(function, where, kernel,
+                {sizes(32, warps), sizes(chunks.count), general_backward_bytes(warps, at_once, weights)});
 }
 
 }  // namespace cordage::backend

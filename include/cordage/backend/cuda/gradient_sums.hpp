@@ -73,16 +73,26 @@ struct gradient_sums_kernel {
 };
 static_assert(device_kernel<gradient_sums_kernel>);
 
+/// Where a pass adds its sums, the member `to` of its kernel.
+struct pass_sums {
+    index_t only_basis = -1;                         // process the tokens of this basis only; -1: all
+    double *sums = nullptr, *weight_sums = nullptr;  // of the first chunk, or null
+    index_t row_size = 0;                            // from chunk to chunk
+    double *position = nullptr, *angle = nullptr;    // added to, or null
+    index_t axis_stride = 0;                         // of position: all tokens
+};
+
 /// The sums of a pass over all tokens, or over those of one basis.
 class summed_pass {
  public:
     template <class Source>
-    summed_pass(const Source& angles, index_t tokens, bool has_basis_of_token, const device_gradients& grads) noexcept
-        : together_(angle_detail::bases_of_token(angles)),  // the bases of a token count as one
+    summed_pass(const Source& angles, index_t tokens, const device_gradients& grads) noexcept
+        : tokens_(tokens),
+          together_(angle_detail::bases_of_token(angles)),  // the bases of a token count as one
           bases_(angle_detail::bases_of(angles) / together_),
-          has_basis_of_token_(has_basis_of_token),
+          has_basis_of_token_(angle_detail::has_basis_of_token(angles)),
           has_sums_(grads.has_sums()),
-          chunk_bases_(has_basis_of_token ? 1 : bases_),
+          chunk_bases_(has_basis_of_token_ ? 1 : bases_),
           most_rows_(most_rows_of_sums(tokens, chunk_bases_)),
           numbers_(together_ * angles.pairs()),
           grads_(grads) {}
@@ -99,24 +109,29 @@ class summed_pass {
         rows_ += chunks.count;
         weights_ = std::max(weights_, std::ssize(weight));
     }
-    double* sums() const noexcept { return has_sums_ ? grads_.workspace : nullptr; }
-    double* weight_sums() const noexcept { return weights_ == 0 ? nullptr : grads_.workspace + weights_at(); }
-    index_t row_size() const noexcept { return weights_at() + weights_; }
 
-    /// Calls pass(only_basis), which launches the pass over the tokens of this basis, or over all tokens if it is -1,
-    /// and the kernel that adds its sums: once, or, if each token has its own basis index and gradients to bases are
-    /// computed, once for each basis.
-    template <kernel_launcher Launcher, class Pass>
-    void launch(const char* function, const Launcher& where, const Pass& pass) const {
+    /// Launches the pass over all tokens and the kernel that adds up its sums; or, if each token has its own basis
+    /// index and gradients to bases are computed, both once for each basis. Fills in kernel.to.
+    template <kernel_launcher Launcher, class Kernel>
+    void launch(const char* function, const Launcher& where, Kernel& kernel, const launch_size& size) const {
         const bool is_by_basis = has_basis_of_token_ && bases_ > 1 && has_sums_;
+        kernel.to = {-1,
+                     has_sums_ ? grads_.workspace : nullptr,
+                     weights_ == 0 ? nullptr : grads_.workspace + weights_at(),
+                     row_size(),
+                     grads_.position,
+                     grads_.angle,
+                     tokens_};
         for (index_t b = 0; b < (is_by_basis ? bases_ : 1); ++b) {
-            pass(is_by_basis ? b : -1);
+            if (is_by_basis) kernel.to.only_basis = b;
+            where.launch(function, kernel, size);
             if (row_size() > 0) add_up(function, where, is_by_basis ? 1 : bases_, b);
         }
     }
 
  private:
     index_t weights_at() const noexcept { return has_sums_ ? numbers_ + 1 : 0; }
+    index_t row_size() const noexcept { return weights_at() + weights_; }
     template <class Launcher>
     void add_up(const char* function, const Launcher& where, index_t bases, index_t first) const {
         const auto from = [first](auto* data, index_t size) { return data == nullptr ? nullptr : data + first * size; };
@@ -141,7 +156,7 @@ class summed_pass {
              sizes(rounded_up_quotient(std::max(weights_at(), weights_), x), std::min(targets, most_blocks_yz))});
     }
 
-    index_t together_, bases_;
+    index_t tokens_, together_, bases_;
     bool has_basis_of_token_, has_sums_;
     index_t chunk_bases_, most_rows_, numbers_;
     device_gradients grads_;

@@ -18,7 +18,7 @@ class operand_in_registers {
     using stored = stored_pairs<X, Pairing, N>;
     using runs = runs_of_pairs<Pairing, N>;
     using Y = typename Written::element;
-    using format = run_format<Y, typename Written::format_type>;
+    using format = device_format<typename Written::format_type>;
     static constexpr bool is_normalized = Written::is_normalized;
 
     /// @param is_invalid  whether an angle of the token is
@@ -96,7 +96,7 @@ class operand_in_registers {
             run_of<X, E>::load(x + lane).unpack(z);
             for (int i = 0; i < E; ++i) add(z[i]);
         });
-        return written_.norm.inverse_rms(team_.sum(squares), read_.others + 2 * read_.pairs);
+        return written_.norm.inverse_rms(team_.sum(squares), head_dim());
     }
     // A run of lanes that are not rotated, normalized if there is a norm.
     __device__ void load_other(const X* x, std::int32_t lane, float (&z)[E]) const {
@@ -115,51 +115,61 @@ class operand_in_registers {
         float lanes[2 * N];
         runs::lanes(v, lanes);
         float numbers[runs::count] = {}, of_others = 0.0f;
-        if constexpr (format::has_scales) find_scales(x, lanes, y, head, numbers, of_others);
+        if constexpr (Written::has_scales) find_scales(x, lanes, y, head, numbers, of_others);
         if (is_active()) {
 #pragma unroll
             for (int r = 0; r < runs::count; ++r) {
-                format::template store<runs::length>(written_.format, y, lane(r), lanes + r * runs::length, numbers[r]);
+                store_run<runs::length>(written_.format, y, lane(r), lanes + r * runs::length, numbers[r]);
             }
         }
         if constexpr (!Written::may_copy) {
             for_each_other([&](std::int32_t lane) {
                 float z[E], number = of_others;
                 load_other(x, lane, z);
-                if constexpr (format::has_scales) {
-                    if (!format::makes_scales(written_.format)) number = given(lane, head);
+                if constexpr (Written::has_scales) {
+                    if (!makes_scales()) number = given(y, lane, head);
                 }
-                format::template store<E>(written_.format, y, lane, z, number);
+                store_run<E>(written_.format, y, lane, z, number);
             });
         }
     }
 
-    __device__ float given(std::int32_t lane, std::int32_t head) const {
-        const std::int32_t size = format::lanes_of_scale(written_.format);
-        return format::given(written_.format, {place_.row, place_.token, head}, size == 0 ? 0 : lane / size);
+    __device__ std::int32_t head_dim() const { return read_.others + 2 * read_.pairs; }
+    __device__ bool makes_scales() const {
+        if constexpr (requires { written_.format.makes_scales; }) return written_.format.makes_scales;
+        return true;
     }
-    // The numbers that the lanes of each run are multiplied by; writes computed scales.
+    __device__ std::int32_t lanes_of_scale() const {
+        return static_cast<std::int32_t>(format::lanes_of_scale(written_.format, head_dim()));
+    }
+    // The number that lanes are multiplied by, from the largest magnitude of their group; writes a computed scale.
+    template <bool Makes>
+    __device__ float number_of(Y* y, float largest, std::int32_t head, std::int32_t group) const {
+        auto of = written_.format;
+        if constexpr (requires { of.makes_scales; }) of.makes_scales = Makes;  // known here, which saves code
+        return format::write_scale(of, largest, y, {place_.row, place_.token, head}, group);
+    }
+    __device__ float given(Y* y, std::int32_t lane, std::int32_t head) const {
+        const std::int32_t size = lanes_of_scale();
+        return number_of<false>(y, 0.0f, head, size == head_dim() ? 0 : lane / size);
+    }
+    // The numbers of each run, and of lanes that are not rotated.
     __device__ void find_scales(const X* x, const float (&lanes)[2 * N], Y* y, std::int32_t head,
                                 float (&numbers)[runs::count], float& of_others) const {
-        const auto& f = written_.format;
-        if (!format::makes_scales(f)) {
+        if (!makes_scales()) {
 #pragma unroll
-            for (int r = 0; r < runs::count; ++r) numbers[r] = is_active() ? given(lane(r), head) : 0.0f;
+            for (int r = 0; r < runs::count; ++r) numbers[r] = is_active() ? given(y, lane(r), head) : 0.0f;
             return;
         }
-        const head_place place{place_.row, place_.token, head};
+        const float invalid = lane_traits<float>::from_bits(0x7fff'ffffu);
         float largest[runs::count];
 #pragma unroll
         for (int r = 0; r < runs::count; ++r) {
             largest[r] = 0.0f;
             for (int i = 0; i < runs::length; ++i) largest[r] = fmaxf(largest[r], fabsf(lanes[r * runs::length + i]));
         }
-        const auto made = [&](float of_group, std::int32_t group, bool writes) {
-            return format::made(f, is_invalid_ ? lane_traits<float>::from_bits(0x7fff'ffffu) : of_group, y, place,
-                                group, writes);
-        };
-        const std::int32_t size = format::lanes_of_scale(f), all = read_.others + 2 * read_.pairs;
-        if (size == 0 || size == all) {
+        const std::int32_t size = lanes_of_scale();
+        if (size == head_dim()) {
             float of_head = largest[0];
             for (int r = 1; r < runs::count; ++r) of_head = fmaxf(of_head, largest[r]);
             for_each_other([&](std::int32_t lane) {
@@ -167,15 +177,20 @@ class operand_in_registers {
                 load_other(x, lane, z);
                 for (int i = 0; i < E; ++i) of_head = fmaxf(of_head, fabsf(z[i]));
             });
-            of_others = made(team_.largest(of_head, team_.size), 0, team_.member == 0);
+            of_head = team_.largest(of_head, team_.size);
+            if (team_.member == 0) of_others = number_of<true>(y, is_invalid_ ? invalid : of_head, head, 0);
+            of_others = team_.of_first(of_others, team_.size);
 #pragma unroll
             for (int r = 0; r < runs::count; ++r) numbers[r] = of_others;
         } else {
             const std::int32_t threads = size / runs::length;
 #pragma unroll
             for (int r = 0; r < runs::count; ++r) {
-                const bool writes = is_active() && team_.member % threads == 0;
-                numbers[r] = made(team_.largest(largest[r], threads), lane(r) / size, writes);
+                const float of_group = team_.largest(largest[r], threads);
+                if (is_active() && team_.member % threads == 0) {
+                    numbers[r] = number_of<true>(y, is_invalid_ ? invalid : of_group, head, lane(r) / size);
+                }
+                numbers[r] = team_.of_first(numbers[r], threads);
             }
         }
     }

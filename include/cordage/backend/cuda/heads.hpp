@@ -6,8 +6,8 @@
 #include <bit>
 #include <tuple>
 
+#include "cordage/backend/cuda/device_format.hpp"
 #include "cordage/backend/cuda/rotation.hpp"
-#include "cordage/tensors/head_formats.hpp"
 
 namespace cordage::backend {
 
@@ -27,7 +27,8 @@ struct written_heads;
 template <class X, class Y, class YFormat, class Norm>
 struct written_heads<operand<X, Y, element_traits<X>, YFormat, Norm>> {
     static constexpr bool is_normalized = !std::same_as<Norm, no_norm>;
-    static constexpr bool may_copy = !is_normalized && std::same_as<X, Y> && std::same_as<YFormat, element_traits<Y>>;
+    static constexpr bool has_scales = !std::same_as<YFormat, element_traits<Y>>;
+    static constexpr bool may_copy = !is_normalized && std::same_as<X, Y> && !has_scales;
     using element = Y;
     using format_type = YFormat;
 
@@ -99,7 +100,7 @@ struct heads_kernel {
     static constexpr int block_threads = 128, blocks_per_processor = Written::is_of_one_type ? 5 : 4;
 
     Angles angles;
-    direction_numbers direction;
+    direction_data direction;
     std::int32_t rows, tokens;  // tokens of a row
     std::int32_t pairs;
     head_count heads;
@@ -116,14 +117,6 @@ template <class Code>
 inline constexpr bool is_run_format<scaled_bytes<Code>, Code> = true;
 template <>
 inline constexpr bool is_run_format<q8_0, q8_0_block> = true;
-
-/// Whether the weights of a norm are read in runs.
-template <class Norm>
-inline constexpr bool is_run_norm = false;
-template <>
-inline constexpr bool is_run_norm<no_norm> = true;
-template <piece_element W>
-inline constexpr bool is_run_norm<rms_norm<W>> = true;
 
 namespace cuda_detail {
 
@@ -205,18 +198,18 @@ bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexc
 /// Launches at most most_operands operands, of one type or of several. Returns false, and launches nothing, if the
 /// heads of one of them cannot stay in registers.
 template <pairing Pairing, class Source, class List, kernel_launcher Launcher>
-bool launch_heads(const char* function, const Launcher& where, const Source& angles, const direction_numbers& direction,
+bool launch_heads(const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
                   const List& operands) {
     using X = x_in_registers<List>;
     if constexpr (std::is_void_v<X>) {
         return false;
     } else {
         using runs = runs_in_registers<X, Pairing>;
-        using kernel_type = heads_kernel<X, written_list<List>, Pairing, typename small_angles<Source>::type>;
+        using kernel_type = heads_kernel<X, written_list<List>, Pairing, Source>;
         static_assert(device_kernel<kernel_type>);
         const index_t pairs = angles.pairs();
-        if (pairs % runs::pairs != 0 || pairs > 32 * runs::pairs || !small_angles<Source>::fits(angles)) return false;
-        kernel_type kernel{small_angles<Source>::of(angles), direction, 0, 0, small(pairs), {}, {}, {}};
+        if (pairs % runs::pairs != 0 || pairs > 32 * runs::pairs || !has_aligned_words(angles)) return false;
+        kernel_type kernel{angles, direction, 0, 0, small(pairs), {}, {}, {}};
         std::size_t i = 0;
         bool fits = true;
         for_each_operand(operands, [&](const auto& o) {

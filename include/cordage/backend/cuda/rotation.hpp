@@ -34,7 +34,7 @@ struct rotation_kernel {
     static constexpr int block_threads = 256, blocks_per_processor = 3;
 
     Angles angles;
-    direction_numbers direction;
+    direction_data direction;
     std::int32_t rows, tokens;  // tokens of a row
     std::int32_t pairs;
     head_count heads;
@@ -82,9 +82,8 @@ bool is_only_rotated(const operand<T, T>& o, index_t pairs) noexcept {
 }
 
 template <int N, pairing Pairing, class Source, class T, kernel_launcher Launcher>
-void launch_rotation(const char* function, const Launcher& where, const Source& angles,
-                     const direction_numbers& direction, index_t processors,
-                     std::span<const operand<T, T>* const> operands) {
+void launch_rotation(const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
+                     index_t processors, std::span<const operand<T, T>* const> operands) {
     using kernel_type = rotation_kernel<T, N, Pairing, typename smallest_angles<Source>::type>;
     static_assert(device_kernel<kernel_type>);
     const heads_shape& shape = operands[0]->shape();
@@ -108,12 +107,12 @@ void launch_rotation(const char* function, const Launcher& where, const Source& 
 /// Launches operands that are only rotated, at most most_operands of one type. Returns false, and launches nothing, if
 /// one of them is not.
 template <pairing Pairing, class Source, class List, kernel_launcher Launcher>
-bool launch_rotation(const char*, const Launcher&, const Source&, const direction_numbers&, const List&) {
+bool launch_rotation(const char*, const Launcher&, const Source&, const direction_data&, const List&) {
     return false;
 }
 template <pairing Pairing, class Source, piece_element T, kernel_launcher Launcher>
 requires(!std::is_void_v<typename smallest_angles<Source>::type>) bool launch_rotation(
-    const char* function, const Launcher& where, const Source& angles, const direction_numbers& direction,
+    const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
     std::span<const operand<T, T>* const> operands) {
     constexpr int many = many_pairs<T, Pairing>;
     const index_t pairs = angles.pairs();

@@ -8,21 +8,6 @@
 
 namespace cordage::backend {
 
-/// Stores runs of L lanes. A format with scales has
-///
-///   made(format, largest, head, place, group, writes)   the number passed to `store`, from the largest magnitude of a
-///                                                       group of lanes; one thread of the group writes the scale
-///   given(format, place, group)                         that number where scales are given
-template <class T, class Format>
-struct run_format {
-    static constexpr bool has_scales = false;
-
-    template <int L>
-    __device__ static void store(const Format&, T* head, std::int32_t lane, const float* x, float) {
-        run_of<T, L>::packed(x).store(head + lane);
-    }
-};
-
 namespace cuda_detail {
 
 /// Two floats as codes of one byte each.
@@ -41,73 +26,42 @@ __device__ std::uint32_t two_codes(fp8<MantissaBits>, float a, float b) {
     }
     return both;
 #else
-    return fp8_bits<fp8<MantissaBits>>(a) | fp8_bits<fp8<MantissaBits>>(b) << 8;
+    return fp8_bits<fp8<MantissaBits> >(a) | fp8_bits<fp8<MantissaBits> >(b) << 8;
 #endif
 }
 
 }  // namespace cuda_detail
 
-template <class Code>
-struct run_format<Code, scaled_bytes<Code>> {
-    using format = scaled_bytes<Code>;
-    static constexpr bool has_scales = true;
-
-    __device__ static bool makes_scales(const format& f) { return f.makes_scales; }
-    __device__ static std::int32_t lanes_of_scale(const format& f) {
-        return static_cast<std::int32_t>(f.lanes_of_scale);
-    }
-    __device__ static float made(const format& f, float largest, Code*, const head_place& at, std::int32_t group,
-                                 bool writes) {
-        const float scale = tensors_detail::made_scale<Code>(largest);
-        if (writes) f.scales.at(at)[group] = scale;
-        return tensors_detail::quotient(1.0f, scale);
-    }
-    /// NaN where the scale is NaN, infinite or 0.
-    __device__ static float given(const format& f, const head_place& at, std::int32_t group) {
-        const float scale = f.scales.at(at)[group];
-        const bool is_scale = is_finite(scale) && scale != 0.0f;
-        return is_scale ? tensors_detail::quotient(1.0f, scale) : lane_traits<float>::from_bits(0x7fff'ffffu);
-    }
-    template <int L>
-    __device__ static void store(const format&, Code* head, std::int32_t lane, const float* x, float inverse) {
-        static_assert(L % 4 == 0);
-        run_of<Code, L> run;
-        std::uint32_t words[L / 4];
+/// Stores L neighbouring lanes of a head, from `lane` on, as device_format stores its units: elements,
+template <int L, piece_element T>
+__device__ void store_run(const element_traits<T>&, T* head, std::int32_t lane, const float* x, float) {
+    run_of<T, L>::packed(x).store(head + lane);
+}
+/// scaled bytes,
+template <int L, class Code>
+__device__ void store_run(const scaled_bytes<Code>&, Code* head, std::int32_t lane, const float* x, float inverse) {
+    static_assert(L % 4 == 0);
+    run_of<Code, L> run;
+    std::uint32_t words[L / 4];
 #pragma unroll
-        for (int i = 0; i < L; i += 4) {
-            words[i / 4] = cuda_detail::two_codes(Code{}, x[i] * inverse, x[i + 1] * inverse) |
-                           cuda_detail::two_codes(Code{}, x[i + 2] * inverse, x[i + 3] * inverse) << 16;
-        }
-        std::memcpy(run.part, words, L);
-        run.store(head + lane);
+    for (int i = 0; i < L; i += 4) {
+        words[i / 4] = cuda_detail::two_codes(Code{}, x[i] * inverse, x[i + 1] * inverse) |
+                       cuda_detail::two_codes(Code{}, x[i + 2] * inverse, x[i + 3] * inverse) << 16;
     }
-};
-
-/// Codes go two at a time, as far as blocks of 34 bytes are aligned.
-template <>
-struct run_format<q8_0_block, q8_0> {
-    static constexpr bool has_scales = true;
-
-    __device__ static bool makes_scales(const q8_0&) { return true; }
-    __device__ static std::int32_t lanes_of_scale(const q8_0&) { return 32; }
-    __device__ static float made(const q8_0&, float largest, q8_0_block* head, const head_place&, std::int32_t group,
-                                 bool writes) {
-        const block_scale scale = q8_0::scale_of(largest);
-        if (writes) head[group].d = scale.d;
-        return scale.inverse;
-    }
-    __device__ static float given(const q8_0&, const head_place&, std::int32_t) { return 0.0f; }  // never asked for
-    template <int L>
-    __device__ static void store(const q8_0&, q8_0_block* head, std::int32_t lane, const float* x, float inverse) {
-        auto* const codes =
-            reinterpret_cast<std::uint16_t*>(reinterpret_cast<std::byte*>(head + lane / 32) + 2) + lane % 32 / 2;
+    std::memcpy(run.part, words, L);
+    run.store(head + lane);
+}
+/// and codes two at a time, as far as blocks of 34 bytes are aligned.
+template <int L>
+__device__ void store_run(const q8_0&, q8_0_block* head, std::int32_t lane, const float* x, float inverse) {
+    auto* const codes =
+        reinterpret_cast<std::uint16_t*>(reinterpret_cast<std::byte*>(head + lane / 32) + 2) + lane % 32 / 2;
 #pragma unroll
-        for (int i = 0; i < L; i += 2) {
-            const std::uint32_t first = tensors_detail::rounded_half_away(x[i] * inverse);
-            const std::uint32_t second = tensors_detail::rounded_half_away(x[i + 1] * inverse);
-            codes[i / 2] = static_cast<std::uint16_t>(__byte_perm(first, second, 0x0040));
-        }
+    for (int i = 0; i < L; i += 2) {
+        const std::uint32_t first = tensors_detail::rounded_half_away(x[i] * inverse);
+        const std::uint32_t second = tensors_detail::rounded_half_away(x[i + 1] * inverse);
+        codes[i / 2] = static_cast<std::uint16_t>(__byte_perm(first, second, 0x0040));
     }
-};
+}
 
 }  // namespace cordage::backend

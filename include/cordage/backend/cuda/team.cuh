@@ -33,6 +33,8 @@ struct team {
     __device__ float sum(float x) const {
         return reduced(x, size, [](float a, float b) { return a + b; });
     }
+    /// What the first of each `width` members has.
+    __device__ float of_first(float x, std::int32_t width) const { return __shfl_sync(mask, x, 0, width); }
     /// NaNs are skipped.
     __device__ float largest(float x, std::int32_t width) const {
         return reduced(x, width, [](float a, float b) { return fmaxf(a, b); });

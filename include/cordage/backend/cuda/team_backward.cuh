@@ -98,9 +98,10 @@ class team_backward {
 #pragma unroll
             for (int i = 0; i < N; ++i) angle.first[i] = 1.0f, angle.second[i] = 0.0f;
             if (is_mine) {
-                if (k_.only_basis >= 0) is_mine = angle_detail::basis_of(k_.angles, at.row, at.token) == k_.only_basis;
+                if (k_.to.only_basis >= 0)
+                    is_mine = angle_detail::basis_of(k_.angles, at.row, at.token) == k_.to.only_basis;
                 if (is_rotated()) {
-                    angle = angles_of<N>(k_.angles, direction_numbers{}, at.row, at.token, member_ * N);
+                    angle = angles_of<N>(k_.angles, direction_data{1, false}, at.row, at.token, member_ * N);
                 }
             }
             T* to = o_.grad_x.at(at.row, at.token, first_head_) + lane_[0];
@@ -119,7 +120,7 @@ class team_backward {
                 }
             }
             if (is_mine) add(at, sums);
-            if (k_.position != nullptr || k_.angle != nullptr) add_of_token(at, is_mine, sums);
+            if (k_.to.position != nullptr || k_.to.angle != nullptr) add_of_token(at, is_mine, sums);
             at = place_of(at.number + o_.tokens_of_step);
         }
         write_row();
@@ -240,7 +241,7 @@ class team_backward {
     __device__ void add(const place& at, const token_sums& sums) {
         dot_ += static_cast<double>(sums.dot);
         if constexpr (has_positions) {
-            if (k_.sums != nullptr && is_rotated()) {
+            if (k_.to.sums != nullptr && is_rotated()) {
 #pragma unroll
                 for (int i = 0; i < N; ++i) {
                     const index_t axis = angle_detail::axis_of(k_.angles, member_ * N + i);
@@ -271,13 +272,13 @@ class team_backward {
         }
         const bool writes = is_mine && is_rotated() && first_head_ == 0;
         const std::int32_t pair = member_ * N;
-        if (k_.angle != nullptr && writes) {
-            double* const of_pairs = k_.angle + index_t{at.number} * k_.angle_pairs + pair;
+        if (k_.to.angle != nullptr && writes) {
+            double* const of_pairs = k_.to.angle + index_t{at.number} * k_.angle_pairs + pair;
 #pragma unroll
             for (int i = 0; i < N; ++i) of_pairs[i] += angle[i];
         }
         if constexpr (has_positions) {
-            if (k_.position == nullptr) return;
+            if (k_.to.position == nullptr) return;
             const double* rates = k_.inv_freq + pair;
             if (is_mine) rates += angle_detail::basis_of(k_.angles, at.row, at.token) * k_.angle_pairs;
 #pragma unroll 1
@@ -290,29 +291,29 @@ class team_backward {
                 for (std::int32_t distance = 1; distance < members_; distance *= 2) {
                     sum += __shfl_xor_sync(0xffff'ffffu, sum, distance);
                 }
-                if (writes && member_ == 0) k_.position[axis * k_.axis_stride + at.number] += sum;
+                if (writes && member_ == 0) k_.to.position[axis * k_.to.axis_stride + at.number] += sum;
             }
         }
     }
 
     __device__ void write_row() {
-        if (k_.row_size == 0) return;
+        if (k_.to.row_size == 0) return;
         __syncthreads();
-        const index_t row = index_t{blockIdx.x} * k_.row_size;
+        const index_t row = index_t{blockIdx.x} * k_.to.row_size;
         sums_.for_each([&](int slot, double sum) {
             if (slot < N) {
-                if (k_.sums != nullptr && is_rotated()) k_.sums[row + member_ * N + slot] = sum;
+                if (k_.to.sums != nullptr && is_rotated()) k_.to.sums[row + member_ * N + slot] = sum;
             } else if (o_.has_weights && is_active()) {
                 const int i = slot % N, second = slot / N - 1;
                 const std::int32_t first_lane = lane_[0], second_lane = lane_[runs::count - 1];
                 const std::int32_t lane =
                     runs::is_half_split ? (second == 0 ? first_lane : second_lane) + i : first_lane + 2 * i + second;
-                k_.weight_sums[row + lane] = sum;
+                k_.to.weight_sums[row + lane] = sum;
             }
         });
-        if (k_.sums == nullptr) return;
+        if (k_.to.sums == nullptr) return;
         const double dot = sums_.all(dot_);
-        if (all_sums::thread() == 0) k_.sums[row + k_.angle_pairs] = dot;
+        if (all_sums::thread() == 0) k_.to.sums[row + k_.angle_pairs] = dot;
     }
 
     const kernel_type& k_;

@@ -50,12 +50,8 @@ struct team_backward_kernel {
     static constexpr int ahead = has_few_pairs && sizeof(T) == 2 ? 2 : 1;  // heads in flight, 64 bytes a thread
 
     Angles angles;
-    index_t only_basis;          // process the tokens of this basis only; -1: all
-    double *sums, *weight_sums;  // of the first chunk, or null
-    index_t row_size;
-    double *position, *angle;  // added to, or null
-    const double* inv_freq;    // [bases, angle_pairs], read for dL/dposition
-    index_t axis_stride;       // of position: all tokens
+    pass_sums to;
+    const double* inv_freq;  // [bases, angle_pairs], read for dL/dposition
     std::int32_t axes;
     std::int32_t tokens, angle_pairs;  // tokens of a row
     team_gradients<T, Norm> operands[most_operands];
@@ -138,15 +134,15 @@ bool plan_chunks(std::span<team_gradients<T, Norm>> operands, token_chunks (&chu
 /// share a launch or one of them is not for teams.
 template <pairing Pairing, class T, class Norm, class Source, class O, kernel_launcher Launcher>
 bool launch_teams(const char* function, const Launcher& where, const Source& angles, std::span<const O* const> operands,
-                  const device_gradients& grads, bool has_basis_of_token) {
-    using small_source = small_angles<Source>;
-    using kernel_type = team_backward_kernel<T, Norm, Pairing, typename small_source::type>;
+                  const device_gradients& grads) {
+    using kernel_type = team_backward_kernel<T, Norm, Pairing, Source>;
     static_assert(device_kernel<kernel_type>);
-    if (!small_source::fits(angles)) return false;
+    if (!has_aligned_words(angles)) return false;
     if (grads.has_sums_of_token() && operands.size() > 1) return false;  // one operand after the other adds to a token
     const heads_shape& shape = operands[0]->shape();
     const index_t tokens = shape.batch * shape.tokens, pairs = angles.pairs();
-    kernel_type kernel{small_source::of(angles), -1, nullptr, nullptr, 0, nullptr, nullptr, nullptr, 0, 0, 0, 0, {}};
+    kernel_type kernel{angles,       {}, nullptr, small(angle_detail::axes_of(angles)), small(shape.tokens),
+                       small(pairs), {}};
     index_t members = 1;
     for (std::size_t i = 0; i < operands.size(); ++i) {
         team_gradients<T, Norm>& to = kernel.operands[i];
@@ -156,7 +152,7 @@ bool launch_teams(const char* function, const Launcher& where, const Source& ang
     }
     members = static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(members)));
     const index_t teams = kernel_type::block_threads / members;
-    summed_pass sums(angles, tokens, has_basis_of_token, grads);
+    summed_pass sums(angles, tokens, grads);
     const std::span<team_gradients<T, Norm>> some(kernel.operands, operands.size());
     token_chunks chunks[most_operands];
     if (!plan_chunks(some, chunks, tokens, sums.bases_of_chunks(), sums.most_rows(), teams,
@@ -175,38 +171,23 @@ bool launch_teams(const char* function, const Launcher& where, const Source& ang
         o.grad_y_step = y * o.grad_y.head_stride, o.y_step = y * o.y.head_stride,
         o.grad_x_step = y * o.grad_x.head_stride;
     }
-    kernel.sums = sums.sums(), kernel.weight_sums = sums.weight_sums(), kernel.row_size = sums.row_size();
-    kernel.position = grads.position, kernel.angle = grads.angle, kernel.axis_stride = tokens;
-    kernel.axes = small(angle_detail::axes_of(angles));
-    kernel.tokens = small(shape.tokens), kernel.angle_pairs = small(pairs);
     if constexpr (requires { angles.basis_numbers().inv_freq; }) kernel.inv_freq = angles.basis_numbers().inv_freq;
     const index_t blocks = some.back().first_block + chunks[some.size() - 1].count;
-    sums.launch(function, where, [&](index_t only_basis) {
-        kernel.only_basis = only_basis;
-        where.launch(function, kernel, {sizes(members, teams), sizes(blocks)});
-    });
+    sums.launch(function, where, kernel, {sizes(members, teams), sizes(blocks)});
     return true;
 }
 
 /// As above, of operands of any type.
 template <pairing Pairing, class Source, class O, kernel_launcher Launcher>
-bool launch_teams(const char*, const Launcher&, const Source&, std::span<const O* const>, const device_gradients&,
-                  bool) {
+bool launch_teams(const char* function, const Launcher& where, const Source& angles, std::span<const O* const> operands,
+                  const device_gradients& grads) {
+    using T = std::remove_pointer_t<decltype(O::grad_x.data)>;
+    using norm_type = std::remove_cvref_t<decltype(norm_of(*operands[0]))>;
+    if constexpr (!angle_detail::sums_axes<Source> && piece_element<T> && is_run_norm<norm_type> &&
+                  std::same_as<std::remove_cvref_t<decltype(O::grad_x.format)>, element_traits<T>>) {
+        return launch_teams<Pairing, T, norm_type>(function, where, angles, operands, grads);
+    }
     return false;
-}
-template <pairing Pairing, class Source, piece_element T, kernel_launcher Launcher>
-requires(!angle_detail::sums_axes<Source>) bool launch_teams(const char* function, const Launcher& where,
-                                                             const Source& angles,
-                                                             std::span<const backward_operand<T>* const> operands,
-                                                             const device_gradients& grads, bool has_basis_of_token) {
-    return launch_teams<Pairing, T, no_norm>(function, where, angles, operands, grads, has_basis_of_token);
-}
-template <pairing Pairing, class Source, piece_element T, piece_element W, kernel_launcher Launcher>
-requires(!angle_detail::sums_axes<Source>) bool launch_teams(
-    const char* function, const Launcher& where, const Source& angles,
-    std::span<const normalized_backward_operand<T, element_traits<T>, W>* const> operands,
-    const device_gradients& grads, bool has_basis_of_token) {
-    return launch_teams<Pairing, T, rms_norm<W>>(function, where, angles, operands, grads, has_basis_of_token);
 }
 
 }  // namespace cordage::backend

@@ -83,8 +83,7 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
             }
         });
         for_each_launch(operands, [&](const auto& some) {
-            backend::launch_backward<Pairing>(function, where, angles, some, to,
-                                              angle_detail::has_basis_of_token(angles));
+            backend::launch_backward<Pairing>(function, where, angles, some, to);
         });
     };
     with_operands(run, given...);

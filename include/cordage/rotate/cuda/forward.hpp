@@ -55,7 +55,7 @@ void for_each_group(const std::tuple<const O&...>& operands, const F& f) {
 // Launches what kernels of teams can process together, in one launch; returns false if they cannot.
 template <pairing Pairing, class Launcher, class Source, class List>
 bool launch_team(const char* function, const Launcher& where, const Source& angles,
-                 const backend::direction_numbers& direction, const List& operands) {
+                 const backend::direction_data& direction, const List& operands) {
     return backend::launch_rotation<Pairing>(function, where, angles, direction, operands) ||
            backend::launch_heads<Pairing>(function, where, angles, direction, operands);
 }
@@ -64,7 +64,7 @@ bool launch_team(const char* function, const Launcher& where, const Source& angl
 // Operands whose types no kernel of teams takes together are launched one by one.
 template <pairing Pairing, class Launcher, class Source, class List>
 void launch_group(const char* function, const Launcher& where, const Source& angles,
-                  const backend::direction_numbers& direction, const List& operands) {
+                  const backend::direction_data& direction, const List& operands) {
     heads_shape shape;
     index_t heads = 0;
     for_each_operand(operands, [&](const auto& o) { shape = o.shape(), heads += shape.heads; });
@@ -84,7 +84,7 @@ template <pairing Pairing, class Direction, class Launcher, class Source, class 
 void launch_operands(const char* function, const Launcher& where, const Source& angles, const List& operands) {
     static_assert(std::same_as<compute_type<List>, float>, "cordage: a device rotates in float");
     for_each_group(operands, [&](const auto& some) {
-        launch_group<Pairing>(function, where, angles, backend::direction_numbers::of<Direction>(), some);
+        launch_group<Pairing>(function, where, angles, Direction::data, some);
     });
 }
 

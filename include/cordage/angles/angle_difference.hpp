@@ -36,8 +36,8 @@ class angle_difference : public angle_detail::two_sources<angle_detail::differen
                    last.first.position.steps - last.second.position.steps;
     }
 
-    CORDAGE_HOST_DEVICE const To& to() const noexcept { return this->first_; }
-    CORDAGE_HOST_DEVICE const From& from() const noexcept { return this->second_; }
+    const To& to() const noexcept { return this->first_; }
+    const From& from() const noexcept { return this->second_; }
 };
 
 /// The angles that rotate keys rotated by `from` into keys rotated by `to`.

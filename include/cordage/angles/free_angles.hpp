@@ -75,8 +75,6 @@ class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B>
     static constexpr bool sums_axes = angle_detail::sums_axes<A>;
     using shared::shared;
 
-    CORDAGE_HOST_DEVICE const A& first() const noexcept { return this->first_; }
-    CORDAGE_HOST_DEVICE const B& second() const noexcept { return this->second_; }
     CORDAGE_HOST_DEVICE index_t axes() const noexcept { return angle_detail::axes_of(this->first_); }
     CORDAGE_HOST_DEVICE index_t axis(index_t pair) const noexcept { return angle_detail::axis_of(this->first_, pair); }
     CORDAGE_HOST_DEVICE index_t bases() const noexcept { return angle_detail::bases_of(this->first_); }
@@ -88,7 +86,9 @@ class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B>
         return angle_detail::factor_of_basis(this->first_, row, token);
     }
     /// The bases of a.
-    CORDAGE_HOST_DEVICE const basis_view& basis_numbers() const noexcept requires requires(const A& a) { a.basis_numbers(); }
+    CORDAGE_HOST_DEVICE const basis_view& basis_numbers() const noexcept requires requires(const A& a) {
+        a.basis_numbers();
+    }
     { return this->first_.basis_numbers(); }
     CORDAGE_HOST_DEVICE double position(index_t row, index_t token,
                                         index_t axis) const noexcept requires differentiable_angle_source<A> {

@@ -32,6 +32,8 @@ struct difference_rule {
 template <class Rule, phase_source First, phase_source Second>
 class two_sources {
  public:
+    using rule = Rule;
+
     /// @throws shape_error  unless both have the same tokens and pairs, and the same batch or batch 1
     two_sources(const First& first, const Second& second) : first_(first), second_(second) {
         const bool rows_fit = first.batch() == second.batch() || first.batch() == 1 || second.batch() == 1;
@@ -41,6 +43,8 @@ class two_sources {
                            ", ", first.tokens(), ", ", first.pairs(), "]"});
     }
 
+    CORDAGE_HOST_DEVICE const First& first() const noexcept { return first_; }
+    CORDAGE_HOST_DEVICE const Second& second() const noexcept { return second_; }
     index_t batch() const noexcept { return first_.batch() > second_.batch() ? first_.batch() : second_.batch(); }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return first_.tokens(); }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return first_.pairs(); }

@@ -47,12 +47,9 @@ __device__ token_phases<N> combined(token_phases<N> of, const token_phases<N>& s
 /// Those of pairs [pair, pair + N) of a source.
 template <int N, class Source>
 __device__ token_phases<N> phases_of(const Source& source, index_t row, index_t token, std::int32_t pair) {
-    if constexpr (requires { source.from(); }) {
-        const token_phases<N> to = phases_of<N>(source.to(), row, token, pair);
-        return combined<angle_detail::difference_rule>(to, phases_of<N>(source.from(), row, token, pair));
-    } else if constexpr (requires { source.second(); }) {
+    if constexpr (requires { typename Source::rule; }) {
         const token_phases<N> first = phases_of<N>(source.first(), row, token, pair);
-        return combined<angle_detail::sum_rule>(first, phases_of<N>(source.second(), row, token, pair));
+        return combined<typename Source::rule>(first, phases_of<N>(source.second(), row, token, pair));
     } else if constexpr (has_one_axis<Source> && N % 2 == 0) {
         const basis_view& bases = source.basis_numbers();
         const index_t found = bases.index(row, token);

@@ -18,9 +18,7 @@ inline constexpr bool has_one_axis<device_angles<P>> = true;
 /// to 16 bytes.
 template <class Source>
 bool has_aligned_words(const Source& source) noexcept {
-    if constexpr (requires { source.from(); }) {
-        return has_aligned_words(source.to()) && has_aligned_words(source.from());
-    } else if constexpr (requires { source.second(); }) {
+    if constexpr (requires { typename Source::rule; }) {
         return has_aligned_words(source.first()) && has_aligned_words(source.second());
     } else if constexpr (has_one_axis<Source>) {
         return is_aligned(source.basis_numbers().fractions, 16);

@@ -8,13 +8,14 @@
 //                                                cordage::in_place(q), cordage::in_place(k));
 #pragma once
 
-#include "cordage/backend/cuda/backward.cuh"
 #include "cordage/backend/cuda/basis_words.cuh"
 #include "cordage/backend/cuda/device_basis.hpp"  // device_words, device_basis, device_angles, ...
 #include "cordage/backend/cuda/general.cuh"
+#include "cordage/backend/cuda/general_backward.cuh"
 #include "cordage/backend/cuda/heads.cuh"
 #include "cordage/backend/cuda/launch.cuh"  // on, cuda_error
 #include "cordage/backend/cuda/rotation.cuh"
+#include "cordage/backend/cuda/team_backward.cuh"
 #include "cordage/kernels.hpp"
 #include "cordage/rotate/cuda/backward.hpp"  // rotate_backward
 #include "cordage/rotate/cuda/forward.hpp"   // rotate_forward, rotate_inverse, rebase

@@ -115,6 +115,22 @@ TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
                          shape_error);
 }
 
+TEST_CASE("rotate/cuda/checks: the sources of the host on a device_basis lie on the device") {
+    const device_case c;
+    const device_basis there(c.words.data(), 2);
+    const position_view<std::int32_t> ids(c.ids);
+    const exact_angles exact(there, ids);
+    const axis_angles by_axis(there, std::vector<std::uint8_t>{0, 0}, ids);  // copies the axes
+    const summed_axes summed(there, ids);
+    static_assert(std::same_as<decltype(exact), const device_angles<std::int32_t>>);
+    static_assert(std::same_as<decltype(by_axis), const device_axis_angles<std::int32_t>>);
+    static_assert(std::same_as<decltype(summed), const device_summed_axes<std::int32_t>>);
+    static_assert(is_device_source<decltype(exact)> && is_device_source<decltype(exact + summed)>);
+    static_assert(!is_device_source<decltype(exact_angles(c.b, ids))>);
+    CHECK(exact.basis_numbers().fractions == c.words.data());
+    CHECK(by_axis.axis(1) == 0);
+}
+
 TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
     const device_case c;
     const device_basis b(c.words.data(), 2);

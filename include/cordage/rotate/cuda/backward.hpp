@@ -82,9 +82,8 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
                                    " entries, must have backward_workspace_size = ", wanted});
             }
         });
-        for_each_launch(operands, [&](const auto& some) {
-            backend::launch_backward<Pairing>(function, where, angles, some, to);
-        });
+        for_each_launch(
+            operands, [&](const auto& some) { backend::launch_backward<Pairing>(function, where, angles, some, to); });
     };
     with_operands(run, given...);
 }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// A source on a device_basis points to memory of the device, so a call without a stream is rejected.
+// expected: cordage: these angles lie on a device: the first argument must be on(stream)
+#include "cordage/backend/cuda/device_basis.hpp"
+#include "cordage/rotate/forward.hpp"
+
+void rotate(const cordage::device_basis& there, const cordage::basis& here, const cordage::position_view<int>& ids,
+            const cordage::heads_view<float>& q) {
+#ifdef CORDAGE_COMPILE_FAIL
+    const cordage::exact_angles angles(there, ids);
+    (void)here;
+#else
+    const cordage::exact_angles angles(here, ids);
+    (void)there;
+#endif
+    cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q));
+}

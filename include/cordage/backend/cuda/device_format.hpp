@@ -32,7 +32,7 @@ struct device_format;
 
 namespace backend {
 
-/// The format that stores the lanes: inside of a Hadamard transform, which is the kernel's.
+/// The format that stores the lanes: inside of groups and of a Hadamard transform, which are the kernel's.
 template <class Format>
 CORDAGE_HOST_DEVICE constexpr const Format& stored_format(const Format& format) noexcept {
     return format;
@@ -40,6 +40,18 @@ CORDAGE_HOST_DEVICE constexpr const Format& stored_format(const Format& format) 
 template <class Inner>
 CORDAGE_HOST_DEVICE constexpr const Inner& stored_format(const hadamard<Inner>& format) noexcept {
     return format.inner;
+}
+template <class Inner>
+CORDAGE_HOST_DEVICE constexpr const auto& stored_format(const lane_groups<Inner>& format) noexcept {
+    return stored_format(format.inner);
+}
+/// Elements from where a lane's would lie in a head without groups to where it lies.
+template <class Format>
+CORDAGE_HOST_DEVICE constexpr index_t group_shift(const Format& f, index_t lane) noexcept {
+    if constexpr (requires { f.group_stride; }) {
+        return lane / Format::lanes_of_element / f.elements_of_group * (f.group_stride - f.elements_of_group);
+    }
+    return 0;
 }
 
 /// The codes of one of ggml's blocks; std::array's functions are for the host only.
@@ -161,47 +173,12 @@ struct device_format<q4_0> {
     }
 };
 
-/// Groups of a head, by the units of the format inside: each lies in one element, whose address is computed.
-template <class Inner>
-struct device_format<lane_groups<Inner>> {
-    using format = lane_groups<Inner>;
-    using inner = device_format<Inner>;
-    static constexpr int lanes_of_unit = inner::lanes_of_unit;
-
-    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const format& f, index_t head_dim) noexcept {
-        return inner::lanes_of_scale(backend::stored_format(f.inner), head_dim);
-    }
-    template <class T>
-    CORDAGE_HOST_DEVICE static void load(const format& f, const T* head, const head_place& at, index_t unit,
-                                         float* lanes) noexcept {
-        inner::load(backend::stored_format(f.inner), head + shift(f, unit * lanes_of_unit), at, unit, lanes);
-    }
-    template <class T>
-    CORDAGE_HOST_DEVICE static float write_scale(const format& f, float largest, T* head, const head_place& at,
-                                                 index_t group) noexcept {
-        // Of block formats, whose scale lies in the group's element.
-        return inner::write_scale(backend::stored_format(f.inner), largest,
-                                  head + shift(f, group * format::lanes_of_element), at, group);
-    }
-    template <class T>
-    CORDAGE_HOST_DEVICE static void store(const format& f, const float* lanes, float number, T* head,
-                                          index_t unit) noexcept {
-        inner::store(backend::stored_format(f.inner), lanes, number, head + shift(f, unit * lanes_of_unit), unit);
-    }
-    CORDAGE_HOST_DEVICE static index_t lane(index_t unit, int i) noexcept requires requires { inner::lane(unit, i); }
-    { return inner::lane(unit, i); }
-
- private:
-    // From where the element of a lane would lie in a head without groups to where it lies.
-    CORDAGE_HOST_DEVICE static index_t shift(const format& f, index_t lane) noexcept {
-        const index_t group = lane / format::lanes_of_element / f.elements_of_group;
-        return group * (f.group_stride - f.elements_of_group);
-    }
-};
-
-/// As the format inside, which is passed (stored_format); the kernel transforms the lanes (hadamard_size).
+/// As the format inside, which is passed (stored_format); the kernel transforms the lanes (hadamard_size) and finds the
+/// elements of groups (group_shift).
 template <class Inner>
 struct device_format<hadamard<Inner>> : device_format<Inner> {};
+template <class Inner>
+struct device_format<lane_groups<Inner>> : device_format<Inner> {};
 
 /// Single elements, inside of groups and transforms and beside a norm.
 template <class Format>

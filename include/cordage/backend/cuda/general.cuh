@@ -114,8 +114,9 @@ class general_work {
         constexpr int size = units::lanes_of_unit;
         for (std::int32_t unit = member(); unit < head_dim_ / size; unit += step()) {
             float z[size];
-            units::load(stored_format(o_.x.format), x_ + head * o_.x.head_stride, {of_x_.row, of_x_.token, head}, unit,
-                        z);
+            units::load(stored_format(o_.x.format),
+                        x_ + head * o_.x.head_stride + group_shift(o_.x.format, unit * size),
+                        {of_x_.row, of_x_.token, head}, unit, z);
             for (int i = 0; i < size; ++i) lanes()[lane_of<units>(unit, i)] = z[i];
         }
         __syncwarp();
@@ -195,15 +196,17 @@ class general_work {
         for (std::int32_t group = 0; group < k_.scales; ++group) {
             const float largest = largest_lane(group * lanes_of_scale, lanes_of_scale);
             if (member() != 0) continue;
-            numbers()[group] =
-                units::write_scale(stored_format(o_.y.format), largest, y, {of_y_.row, of_y_.token, head}, group);
+            numbers()[group] = units::write_scale(stored_format(o_.y.format), largest,
+                                                  y + group_shift(o_.y.format, group * lanes_of_scale),
+                                                  {of_y_.row, of_y_.token, head}, group);
         }
         __syncwarp();
         constexpr int size = units::lanes_of_unit;
         for (std::int32_t unit = member(); unit < head_dim_ / size; unit += step()) {
             float z[size];
             for (int i = 0; i < size; ++i) z[i] = lanes()[lane_of<units>(unit, i)];
-            units::store(stored_format(o_.y.format), z, numbers()[lane_of<units>(unit, 0) / lanes_of_scale], y, unit);
+            units::store(stored_format(o_.y.format), z, numbers()[lane_of<units>(unit, 0) / lanes_of_scale],
+                         y + group_shift(o_.y.format, unit * size), unit);
         }
         __syncwarp();
     }

@@ -70,7 +70,7 @@ class axis_angles : public angle_detail::positions_and_bases<P, Bases> {
     using axes_type = angle_detail::axes_of_pairs<is_device>;
 
  public:
-    using angle_detail::positions_and_bases<P>::axes;
+    using shared::axes;
 
     /// @param bases         as for exact_angles
     /// @param axis_of_pair  [rotary_dim/2], each below position_ids.axes; made by contiguous_axes or interleaved_axes.

@@ -17,6 +17,8 @@ template <class Backend>
 struct maker_of_rows {
     using type = void;
 };
+template <class Real>
+class shared_rows;  // declared for builds without SIMD, such as those of nvcc
 template <class Arch>
 struct maker_of_rows<simd<Arch>> {
     using type = simd<Arch>;

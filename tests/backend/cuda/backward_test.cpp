@@ -49,8 +49,8 @@ struct two_tensors {
     found_gradients gradients(const Angles& angles, const Before&... before) const {
         const auto size = [](index_t n) { return std::vector<double>(static_cast<std::size_t>(n), 0.5); };
         const index_t tokens = q_shape.batch * q_shape.tokens;
-        found_gradients found{size(angles.bases() * angles.pairs()), size(angles.axes() * tokens), size(angles.bases()),
-                              size(tokens * angles.pairs())};
+        found_gradients found{size(angles.bases() * angles.pairs()), size(angle_detail::axes_of(angles) * tokens),
+                              size(angles.bases()), size(tokens * angles.pairs())};
         std::vector<T> to_q = q_grad, to_k = k_grad;
         rotation_gradients grads{found.inv_freq, found.position, found.factor, found.angle};
         const auto q_operand = through(q_grad, q, to_q, q_shape), k_operand = through(k_grad, k, to_k, k_shape);

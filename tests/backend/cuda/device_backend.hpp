@@ -89,65 +89,52 @@ void with_device_angles(const cordage::angle_difference<To, From>& angles, const
 
 struct device_backend {};
 
-template <class Operands>
-cordage::heads_shape shape_of(const Operands& operands) {
-    cordage::heads_shape shape;
-    for_each_operand(operands, [&](const auto& o) { shape = o.shape(); });
-    return shape;
-}
-
-template <cordage::pairing Pairing, class Direction, class Source, class Operands>
-void rotate_range(device_backend, const Source& angles, const Operands& operands, index_t begin, index_t end) {
-    const cordage::heads_shape shape = shape_of(operands);
+template <cordage::pairing Pairing, class Direction, class Source, class O>
+void rotate_range(device_backend, const Source& angles, const cordage::operand_list<O>& operands, index_t begin,
+                  index_t end) {
+    std::vector<const O*> all;
+    for (const O& o : operands) all.push_back(&o);
+    const cordage::heads_shape& shape = all.at(0)->shape();
     REQUIRE(begin == 0);
     REQUIRE(end == shape.batch * shape.tokens);
     with_device_angles(angles, [&](const auto& on_device) {
-        cordage::rotate_detail::launch_operands<Pairing, Direction>("test", test_device{}, on_device, operands);
+        cordage::rotate_detail::launch_operands<Pairing, Direction>("test", test_device{}, on_device,
+                                                                    std::span<const O* const>(all));
     });
 }
 
-template <cordage::pairing Pairing, class Source, class Operands>
-void backward_range(device_backend, const Source& angles, const Operands& operands,
+template <cordage::pairing Pairing, class Source, class O>
+void backward_range(device_backend, const Source& angles, const cordage::operand_list<O>& operands,
                     const cordage::backend::angle_gradients& grads, index_t begin, index_t end) {
-    const cordage::heads_shape shape = shape_of(operands);
-    const index_t tokens = shape.batch * shape.tokens;
     const index_t bases = cordage::angle_detail::bases_of(angles), axes = cordage::angle_detail::axes_of(angles);
-    REQUIRE(begin == 0);
-    REQUIRE(end == tokens);
     const auto numbers = [](double* first, index_t count) {
         return std::span<double>(first, first == nullptr ? 0 : static_cast<std::size_t>(count));
     };
-    with_device_angles(angles, [&](const auto& on_device) {
+    double* weights = grads.weights;
+    for (const O& operand : operands) {
+        const cordage::heads_shape& shape = operand.shape();
+        const index_t tokens = shape.batch * shape.tokens;
+        REQUIRE(begin == 0);
+        REQUIRE(end == tokens);
+        O o = operand;
         index_t most_weights = 0;
-        for_each_operand(operands, [&]<class O>(const O& o) {
-            most_weights = std::max(most_weights, std::ssize(cordage::rotate_detail::grad_weight_of(o)));
-        });
-        const index_t size = cordage::backward_workspace_size(on_device, shape, most_weights);
-        std::vector<double> workspace(static_cast<std::size_t>(size), 1e30);
-        note_unwritten(std::span(workspace));
-        const cordage::rotation_gradients wanted{.inv_freq = numbers(grads.inv_freq, bases * angles.pairs()),
-                                                 .position_ids = numbers(grads.position, axes * tokens),
-                                                 .attention_factor = numbers(grads.attention_factor, bases),
-                                                 .angles = numbers(grads.angle, tokens * angles.pairs()),
-                                                 .workspace = workspace};
-        double* weights = grads.weights;
-        const auto with_own_weights = [&]<class O>(O o) {
-            if constexpr (O::is_normalized) {
-                o.grad_weight = {weights, o.grad_weight.size()};
-                weights += o.grad_weight.size();
-            }
-            return o;
-        };
-        if constexpr (requires { operands.size(); }) {
-            REQUIRE(operands.size() == 1);
-            cordage::rotate_backward<Pairing>(test_device{}, on_device, wanted, with_own_weights(*operands[0]));
-        } else {
-            const auto own = std::apply([&](const auto&... o) { return std::tuple{with_own_weights(o)...}; }, operands);
-            std::apply(
-                [&](const auto&... o) { cordage::rotate_backward<Pairing>(test_device{}, on_device, wanted, o...); },
-                own);
+        if constexpr (O::is_normalized) {
+            o.grad_weight = {weights, o.grad_weight.size()};
+            most_weights = std::ssize(o.grad_weight);
+            weights += most_weights;
         }
-    });
+        with_device_angles(angles, [&](const auto& on_device) {
+            const index_t size = cordage::backward_workspace_size(on_device, shape, most_weights);
+            std::vector<double> workspace(static_cast<std::size_t>(size), 1e30);
+            note_unwritten(std::span(workspace));
+            const cordage::rotation_gradients wanted{.inv_freq = numbers(grads.inv_freq, bases * angles.pairs()),
+                                                     .position_ids = numbers(grads.position, axes * tokens),
+                                                     .attention_factor = numbers(grads.attention_factor, bases),
+                                                     .angles = numbers(grads.angle, tokens * angles.pairs()),
+                                                     .workspace = workspace};
+            cordage::rotate_backward<Pairing>(test_device{}, on_device, wanted, o);
+        });
+    }
 }
 
 }  // namespace cordage_test

@@ -46,7 +46,7 @@ struct many_tokens {
         const auto room = [](index_t count) { return std::vector<double>(static_cast<std::size_t>(count), 0.5); };
         const index_t bases = angles.bases();
         found_gradients out{room(bases * angles.pairs()),
-                            room(angles.axes() * batch * tokens),
+                            room(angle_detail::axes_of(angles) * batch * tokens),
                             room(bases),
                             room(batch * tokens * angles.pairs()),
                             room(48),

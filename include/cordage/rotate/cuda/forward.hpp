@@ -83,9 +83,8 @@ void launch_group(const char* function, const Launcher& where, const Source& ang
 template <pairing Pairing, class Direction, class Launcher, class Source, class List>
 void launch_operands(const char* function, const Launcher& where, const Source& angles, const List& operands) {
     static_assert(std::same_as<compute_type<List>, float>, "cordage: a device rotates in float");
-    for_each_group(operands, [&](const auto& some) {
-        launch_group<Pairing>(function, where, angles, Direction::data, some);
-    });
+    for_each_group(operands,
+                   [&](const auto& some) { launch_group<Pairing>(function, where, angles, Direction::data, some); });
 }
 
 template <class Operand>

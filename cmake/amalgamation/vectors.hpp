@@ -245,8 +245,7 @@ CORDAGE_ALWAYS_INLINE batch<T, Arch> swizzle(const batch<T, Arch>& x, lane_order
         return batch<T, Arch>::of(__builtin_shufflevector(
             x.lanes(), x.lanes(),
             static_cast<int>(Partner::get(static_cast<Word>(I), static_cast<Word>(sizeof...(I))))...));
-    }
-    (std::make_index_sequence<batch<T, Arch>::size>());
+    }(std::make_index_sequence<batch<T, Arch>::size>());
 }
 
 }  // namespace cordage::xsimd

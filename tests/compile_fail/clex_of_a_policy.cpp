@@ -7,7 +7,7 @@
 #ifdef CORDAGE_COMPILE_FAIL
 using policy = cordage::clex<cordage::linear>;
 #else
-using policy = cordage::clex<cordage::paper_field<cordage::linear> >;
+using policy = cordage::clex<cordage::paper_field<cordage::linear>>;
 #endif
 
 inline constexpr auto size_of_policy = sizeof(policy);

@@ -172,7 +172,9 @@ TEST_CASE("core/threads: a slice may call its own pool, and several threads one 
 
 TEST_CASE("core/threads: a pool without work, with more threads than slices or with one may end at any time") {
     for (int i = 0; i < 20; ++i) {
-        { const threads idle(4); }
+        {
+            const threads idle(4);
+        }
         const threads large(50, 1), alone(1, 1);
         index_t done_alone = 0;
         std::atomic<index_t> done = 0;

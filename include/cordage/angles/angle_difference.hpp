@@ -25,7 +25,9 @@ class angle_difference : public angle_detail::two_sources<angle_detail::differen
     };
     /// Whether a token, not the first of a row, has the angles of the token before it: keys of one basis that all move
     /// by the same integer distance.
-    CORDAGE_ALWAYS_INLINE bool repeats_last(index_t row, index_t token) const noexcept requires has_exact_phases {
+    CORDAGE_ALWAYS_INLINE bool repeats_last(index_t row, index_t token) const noexcept
+        requires has_exact_phases
+    {
         const auto now = this->of_token(row, token), last = this->of_token(row, token - 1);
         const auto is_distance = [](const auto& of) CORDAGE_ALWAYS_INLINE_LAMBDA {
             return of.first.fractions == of.second.fractions && of.first.position.is_whole() &&

@@ -63,7 +63,7 @@ concept has_cos_sin = requires(const S& s, index_t i) {
 template <class S>
 concept angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
     { s.attention_factor(i, i) } -> std::same_as<double>;
-} &&(has_phase<S> || has_angle<S> || has_cos_sin<S>);
+} && (has_phase<S> || has_angle<S> || has_cos_sin<S>);
 
 /// A source that gives access to the positions and frequencies of its angles, so that gradients to them can be
 /// computed:
@@ -81,9 +81,7 @@ concept differentiable_angle_source = angles_of_tokens<S> && requires(const S& s
 
 /// A source that reads its angles from memory, such as a network's output; the gradient is dL/dangle.
 template <class S>
-concept has_free_angles = angle_source<S> && requires {
-    requires S::are_free;
-};
+concept has_free_angles = angle_source<S> && requires { requires S::are_free; };
 
 namespace angle_detail {
 
@@ -91,7 +89,7 @@ namespace angle_detail {
 template <class S>
 inline constexpr bool sums_axes = false;
 template <class S>
-requires requires { requires S::sums_axes; }
+    requires requires { requires S::sums_axes; }
 inline constexpr bool sums_axes<S> = true;
 
 template <class S>

@@ -79,8 +79,8 @@ class axis_angles : public angle_detail::positions_and_bases<P, Bases> {
     ///                      |position| < 2^63
     /// @throws shape_error or value_error  for sizes that do not fit each other, or an axis that is out of range
     template <class Axes>
-    requires std::convertible_to<Axes, std::span<const std::uint8_t>> axis_angles(
-        const std::type_identity_t<Bases>& bases, Axes&& axis_of_pair, const position_view<P>& position_ids)
+        requires std::convertible_to<Axes, std::span<const std::uint8_t>>
+    axis_angles(const std::type_identity_t<Bases>& bases, Axes&& axis_of_pair, const position_view<P>& position_ids)
         : shared(name, bases, position_ids, axes_type::most), axes_(name, axis_of_pair) {
         static_assert(
             is_device || outlives_its_call<Axes>,

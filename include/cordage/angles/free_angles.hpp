@@ -15,7 +15,7 @@ namespace cordage {
 ///   const auto angles = exact_angles(b, ids) + free_angles(phi, batch, tokens, pairs);
 ///   rotate_backward<half_split>(angles, rotation_gradients{.angles = grad_phi}, grad_through(grad_q, q, grad_q));
 template <class T>
-requires std::same_as<T, float> || std::same_as<T, double>
+    requires std::same_as<T, float> || std::same_as<T, double>
 class free_angles {
  public:
     static constexpr bool are_free = true;
@@ -86,15 +86,19 @@ class angle_sum : public angle_detail::two_sources<angle_detail::sum_rule, A, B>
         return angle_detail::factor_of_basis(this->first_, row, token);
     }
     /// The bases of a.
-    CORDAGE_HOST_DEVICE const basis_view& basis_numbers() const noexcept requires requires(const A& a) {
-        a.basis_numbers();
+    CORDAGE_HOST_DEVICE const basis_view& basis_numbers() const noexcept
+        requires requires(const A& a) { a.basis_numbers(); }
+    {
+        return this->first_.basis_numbers();
     }
-    { return this->first_.basis_numbers(); }
-    CORDAGE_HOST_DEVICE double position(index_t row, index_t token,
-                                        index_t axis) const noexcept requires differentiable_angle_source<A> {
+    CORDAGE_HOST_DEVICE double position(index_t row, index_t token, index_t axis) const noexcept
+        requires differentiable_angle_source<A>
+    {
         return this->first_.position(row, token, axis);
     }
-    CORDAGE_HOST_DEVICE const double* inv_freq(index_t basis) const noexcept requires differentiable_angle_source<A> {
+    CORDAGE_HOST_DEVICE const double* inv_freq(index_t basis) const noexcept
+        requires differentiable_angle_source<A>
+    {
         return this->first_.inv_freq(basis);
     }
 };

@@ -24,9 +24,7 @@ inline constexpr const char* expected_position = "finite and below 2^63 in magni
 /// Whether bases, and the positions beside them, lie on a device (device_basis), where values are not checked: an
 /// invalid position or basis index makes the lanes that it rotates NaN.
 template <class Bases>
-inline constexpr bool lie_on_device = requires {
-    Bases::is_on_device;
-};
+inline constexpr bool lie_on_device = requires { Bases::is_on_device; };
 struct lies_on_host {};
 struct lies_on_device {
     static constexpr bool is_on_device = true;
@@ -123,7 +121,9 @@ class positions_and_bases : public std::conditional_t<lie_on_device<Bases>, lies
     /// Checks every position and basis index; called once when a rotation or table begins.
     ///
     /// @throws value_error  naming the first invalid position or basis index
-    void check(const char* function) const requires(!lie_on_device<Bases>) {
+    void check(const char* function) const
+        requires(!lie_on_device<Bases>)
+    {
         for (index_t i = 0; bases_.of_token != nullptr && i < bases_.rows * bases_.tokens; ++i) {
             if (const index_t b = bases_.of_token[i]; b < 0 || b >= bases_.count) {
                 fail<value_error>({function, ": basis index of token [", i / bases_.tokens, ", ", i % bases_.tokens,
@@ -186,7 +186,7 @@ class positions_and_bases : public std::conditional_t<lie_on_device<Bases>, lies
 template <class Row>
 struct position_of;
 template <class Row>
-requires requires { typename Row::value_type; }
+    requires requires { typename Row::value_type; }
 struct position_of<Row> {
     using type = std::remove_cv_t<typename Row::value_type>;
     static_assert(

@@ -70,10 +70,8 @@ class two_sources {
             return Rule::phase(first.phase(pair), second.phase(pair));
         }
     };
-    CORDAGE_ALWAYS_INLINE auto of_token(index_t row, index_t token) const noexcept requires
-        requires(const First& a, const Second& b, index_t i) {
-        a.of_token(i, i), b.of_token(i, i);
-    }
+    CORDAGE_ALWAYS_INLINE auto of_token(index_t row, index_t token) const noexcept
+        requires requires(const First& a, const Second& b, index_t i) { a.of_token(i, i), b.of_token(i, i); }
     {
         using phases = token_phases<decltype(first_.of_token(row, token)), decltype(second_.of_token(row, token))>;
         return phases{first_.of_token(row, token), second_.of_token(row, token)};

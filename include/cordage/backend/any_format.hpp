@@ -176,8 +176,9 @@ static_assert(head_format<any_format, std::uint8_t>);
 // The any_format of a format of T, for those that it has.
 
 template <class T>
-constexpr any_format any_format_of(const element_traits<T>&) noexcept requires std::same_as<T, float> ||
-    std::same_as<T, float16> || std::same_as<T, bfloat16> {
+constexpr any_format any_format_of(const element_traits<T>&) noexcept
+    requires std::same_as<T, float> || std::same_as<T, float16> || std::same_as<T, bfloat16>
+{
     return {.element = std::same_as<T, float>     ? element_code::float32
                        : std::same_as<T, float16> ? element_code::float16
                                                   : element_code::bfloat16};
@@ -215,9 +216,7 @@ constexpr auto any_format_of(const lane_groups<Format>& f) noexcept -> decltype(
 
 /// Whether any_format has a format of T.
 template <class Format, class T>
-concept known_format = requires(const Format& f) {
-    any_format_of<std::remove_const_t<T>>(f);
-};
+concept known_format = requires(const Format& f) { any_format_of<std::remove_const_t<T>>(f); };
 
 /// A view of the bytes of heads; T may be const.
 template <class T, known_format<T> Format>

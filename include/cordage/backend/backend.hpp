@@ -25,16 +25,14 @@ using fastest = compiled;
 // noexcept, require checked arguments, and process the tokens [begin, end). docs/extending.md has an example.
 
 template <class B>
-concept has_rotate_range = requires(const exact_angles<std::int32_t>& angles,
-                                    const operand_list<operand<float>>& operands, index_t i) {
-    rotate_range<half_split, forward>(B{}, angles, operands, i, i);
-};
+concept has_rotate_range =
+    requires(const exact_angles<std::int32_t>& angles, const operand_list<operand<float>>& operands, index_t i) {
+        rotate_range<half_split, forward>(B{}, angles, operands, i, i);
+    };
 template <class B>
-concept has_backward_range = requires(const exact_angles<std::int32_t>& angles,
-                                      const operand_list<backward_operand<float>>& operands,
-                                      const angle_gradients& grads, index_t i) {
-    backward_range<half_split>(B{}, angles, operands, grads, i, i);
-};
+concept has_backward_range = requires(
+    const exact_angles<std::int32_t>& angles, const operand_list<backward_operand<float>>& operands,
+    const angle_gradients& grads, index_t i) { backward_range<half_split>(B{}, angles, operands, grads, i, i); };
 template <class B>
 concept has_fill_range = requires(const exact_angles<std::int32_t>& angles, float* numbers, index_t i) {
     fill_range(B{}, angles, numbers, numbers, i, i);

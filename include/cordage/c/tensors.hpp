@@ -313,8 +313,7 @@ rms_norm<Real> norm_from(const argument& a, const cordage_norm& norm, const head
                 return held.doubles.emplace_back();
             else
                 return held.floats.emplace_back();
-        }
-        ();
+        }();
         for (index_t i = 0; i < count; ++i) all.push_back(static_cast<Real>(element_traits<T>::load(from[i])));
         made.weight = all.data();
     };

@@ -15,8 +15,9 @@ namespace cordage::clex_detail {
 /// Calls body(integral_constant<size_t, i>) for i = 0 ... Count-1, so that arrays of vectors stay in registers.
 template <std::size_t Count, class Body>
 void unroll(Body&& body) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (body(std::integral_constant<std::size_t, I>{}), ...); }
-    (std::make_index_sequence<Count>{});
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (body(std::integral_constant<std::size_t, I>{}), ...);
+    }(std::make_index_sequence<Count>{});
 }
 
 /// Rows of a panel: as many numbers as fit into four vector registers.

@@ -35,15 +35,11 @@ concept has_error_weights = butcher_tableau<T> && requires {
 
 /// A rule with an interpolant of order 4: `quartic` holds its difference from the cubic.
 template <class T>
-concept has_quartic = butcher_tableau<T> && requires {
-    double{T::quartic[0]};
-};
+concept has_quartic = butcher_tableau<T> && requires { double{T::quartic[0]}; };
 
 /// A rule whose dense output is linear interpolation between nodes.
 template <class T>
-concept has_linear_output = butcher_tableau<T> && requires {
-    requires T::is_read_linearly;
-};
+concept has_linear_output = butcher_tableau<T> && requires { requires T::is_read_linearly; };
 
 /// First same as last: the last stage is the slope at the end of the step, which is the next step's first stage.
 template <butcher_tableau T>
@@ -66,7 +62,9 @@ struct fsal_form {
     static constexpr double a(std::size_t i, std::size_t j) { return i < stages ? T::a[i][j] : b(j); }
     static constexpr double b(std::size_t i) { return i < stages ? T::b[i] : 0.0; }
 
-    static constexpr double error(std::size_t i) requires has_error_weights<T> {
+    static constexpr double error(std::size_t i)
+        requires has_error_weights<T>
+    {
         return i < stages ? T::error[i] : 0.0;
     }
     static constexpr double quartic(std::size_t i) {

@@ -15,9 +15,7 @@ namespace cordage {
 
 /// dz/dt = f(t, z), written to dz [size]. A field may hold its workspace, so it is called as non-const.
 template <class F, class Scalar>
-concept ode_field = requires(F& f, Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) {
-    f(t, z, dz);
-};
+concept ode_field = requires(F& f, Scalar t, std::span<const Scalar> z, std::span<Scalar> dz) { f(t, z, dz); };
 
 /// A field with a size, so that solvers can check z0.
 template <class F>
@@ -30,10 +28,10 @@ concept sized_field = requires(const F& f) {
 ///   grad_z += (df/dz)^T g        grad_parameters += (df/dparameters)^T g        returns g . df/dt
 template <class F, class Scalar>
 concept differentiable_field = ode_field<F, Scalar> && sized_field<F> &&
-    requires(F& f, Scalar t, std::span<const Scalar> in, std::span<Scalar> out) {
-    { f.parameter_count() } -> std::convertible_to<index_t>;
-    { f.vjp(t, in, in, out, out) } -> std::same_as<Scalar>;
-};
+                               requires(F& f, Scalar t, std::span<const Scalar> in, std::span<Scalar> out) {
+                                   { f.parameter_count() } -> std::convertible_to<index_t>;
+                                   { f.vjp(t, in, in, out, out) } -> std::same_as<Scalar>;
+                               };
 
 /// A field that receives in advance the states at which vjps are needed, so that it can evaluate them in one batch and
 /// add the parameters' part of all vjps at the end:
@@ -42,12 +40,12 @@ concept differentiable_field = ode_field<F, Scalar> && sized_field<F> &&
 ///   pull_back(i, grad_dz, grad_z)           the vjp at state i without the parameters; once for each
 ///   collect(grad_parameters)                adds the parameters' part of those vjps; once
 template <class F, class Scalar>
-concept recording_field = differentiable_field<F, Scalar> &&
-    requires(F& f, std::span<const Scalar> in, std::span<Scalar> out, index_t i) {
-    f.record(in, in);
-    { f.pull_back(i, in, out) } -> std::same_as<Scalar>;
-    f.collect(out);
-};
+concept recording_field =
+    differentiable_field<F, Scalar> && requires(F& f, std::span<const Scalar> in, std::span<Scalar> out, index_t i) {
+        f.record(in, in);
+        { f.pull_back(i, in, out) } -> std::same_as<Scalar>;
+        f.collect(out);
+    };
 
 namespace ode_detail {
 

@@ -80,14 +80,16 @@ template <class P>
 struct position_traits;
 
 template <std::signed_integral P>
-requires(sizeof(P) == 4 || sizeof(P) == 8) struct position_traits<P> {
+    requires(sizeof(P) == 4 || sizeof(P) == 8)
+struct position_traits<P> {
     CORDAGE_HOST_DEVICE static constexpr split_position split(P p) noexcept {
         return {static_cast<std::uint64_t>(std::int64_t{p})};
     }
     CORDAGE_HOST_DEVICE static constexpr double value(P p) noexcept { return static_cast<double>(p); }
 };
 template <std::floating_point P>
-requires(sizeof(P) <= 8) struct position_traits<P> {
+    requires(sizeof(P) <= 8)
+struct position_traits<P> {
     CORDAGE_HOST_DEVICE static constexpr split_position split(P p) noexcept {
         const double magnitude = p < P(0) ? -double{p} : double{p};
         if (!is_finite(double{p}) || !(magnitude < 0x1p63)) return {0, 0, false, false};

@@ -47,8 +47,8 @@ struct position_view {
     /// One row of positions, used for every row of the batch: a vector, an array, a span.
     template <class Row>  // not for a position_view, which is not convertible to a span:
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
-    requires std::convertible_to<Row, std::span<const P>> position_view(Row&& row)
-        : position_view(std::span<const P>(row).data(), 1, std::ssize(row), 0) {
+        requires std::convertible_to<Row, std::span<const P>>
+    position_view(Row&& row) : position_view(std::span<const P>(row).data(), 1, std::ssize(row), 0) {
         static_assert(
             outlives_its_call<Row>,
             "cordage::position_view: positions must outlive the view: pass a named vector or array, not a temporary, "

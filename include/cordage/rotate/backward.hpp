@@ -148,8 +148,8 @@ void run_backward(const Executor& where, const rotation_call& call, const call_s
 
 // grad_x alone: the transpose of rotate_forward.
 template <pairing Pairing, class Backend, class Where, class Source, class... Operands>
-requires(operand_type<Operands>&&...) void backward_at(const Where& where, const Source& angles,
-                                                       const Operands&... operands) {
+    requires(operand_type<Operands> && ...)
+void backward_at(const Where& where, const Source& angles, const Operands&... operands) {
     rotate<Pairing, Backend, backend::adjoint>("rotate_backward", where, angles, operands...);
 }
 
@@ -181,9 +181,8 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
 
 // grad_x and the gradients to norms' weights only.
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
-requires(sizeof...(Operands) > 0 &&
-         (backward_operand_type<Operands> && ...)) void backward_at(const Executor& where, const Source& angles,
-                                                                    const Operands&... given) {
+    requires(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...))
+void backward_at(const Executor& where, const Source& angles, const Operands&... given) {
     backward_through<Pairing, Backend>(where, angles, {}, given...);
 }
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>

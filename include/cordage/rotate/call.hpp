@@ -212,9 +212,7 @@ class call_on_stack {
     CORDAGE_ALWAYS_INLINE call_on_stack(const char* function, const Source& angles,
                                         const std::array<range_kernel, count>& kernels, const First& first,
                                         const More&... more)
-        : function_(function),
-          sizes_{angles.batch(), angles.tokens(), angles.pairs()},
-          lists_{&first, &more...} {
+        : function_(function), sizes_{angles.batch(), angles.tokens(), angles.pairs()}, lists_{&first, &more...} {
         end_ = tensors_.data();
         index_t operand = 0;
         const auto add = [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {

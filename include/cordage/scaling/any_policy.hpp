@@ -18,8 +18,8 @@ namespace cordage {
 class any_policy {
  public:
     template <scaling_policy Policy>
-    requires(!std::same_as<Policy, any_policy>) any_policy(Policy policy)
-        : policy_(std::make_shared<const holder<Policy>>(std::move(policy))) {}
+        requires(!std::same_as<Policy, any_policy>)
+    any_policy(Policy policy) : policy_(std::make_shared<const holder<Policy>>(std::move(policy))) {}
 
     void log_alpha(const rope_config& c, double t, std::span<double> out) const { policy_->log_alpha(c, t, out); }
     void log_alpha_rate(const rope_config& c, double t, std::span<double> out) const {

@@ -62,8 +62,9 @@ class learned_table {
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
         return prior_.log_alpha_rate(c, pair, t) + slope(c, pair, t) / t;
     }
-    double log_alpha_curvature(const rope_config& c, index_t pair,
-                               double t) const requires has_log_alpha_curvature<Prior> {
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const
+        requires has_log_alpha_curvature<Prior>
+    {
         return prior_.log_alpha_curvature(c, pair, t) - slope(c, pair, t) / (t * t);
     }
     double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(prior_, c, t); }

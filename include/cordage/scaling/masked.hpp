@@ -34,8 +34,9 @@ struct masked {
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
         return is_rotated(pair) ? policy.log_alpha_rate(c, pair, t) : 0.0;
     }
-    double log_alpha_curvature(const rope_config& c, index_t pair,
-                               double t) const requires has_log_alpha_curvature<Policy> {
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const
+        requires has_log_alpha_curvature<Policy>
+    {
         return is_rotated(pair) ? policy.log_alpha_curvature(c, pair, t) : 0.0;
     }
     double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(policy, c, t); }

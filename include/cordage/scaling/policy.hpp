@@ -52,8 +52,8 @@ concept prior_policy = has_log_alpha<P> && has_log_alpha_rate<P> && has_log_alph
 
 /// A policy with parameters. log_alpha_vjp adds J^T grad_log_alpha to grad_parameters.
 template <class P>
-concept learned_policy = scaling_policy<P> &&
-    requires(const P& p, const rope_config& c, double t, std::span<const double> in, std::span<double> out) {
+concept learned_policy = scaling_policy<P> && requires(const P& p, const rope_config& c, double t,
+                                                       std::span<const double> in, std::span<double> out) {
     { p.parameters() } -> std::same_as<std::vector<double>>;
     { p.with_parameters(in) } -> std::same_as<P>;
     p.log_alpha_vjp(c, t, in, out);
@@ -63,9 +63,7 @@ concept learned_policy = scaling_policy<P> &&
 /// must not depend on the parameters.
 template <class P>
 concept has_attention_factor_vjp = requires(const P& p, const rope_config& c, double t, double grad,
-                                            std::span<double> out) {
-    p.attention_factor_vjp(c, t, grad, out);
-};
+                                            std::span<double> out) { p.attention_factor_vjp(c, t, grad, out); };
 
 /// Calls the policy's own check of its parameters, if it has one.
 template <scaling_policy Policy>

@@ -39,8 +39,9 @@ struct resonance {
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
         return policy.log_alpha_rate(c, pair, t);
     }
-    double log_alpha_curvature(const rope_config& c, index_t pair,
-                               double t) const requires has_log_alpha_curvature<Policy> {
+    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const
+        requires has_log_alpha_curvature<Policy>
+    {
         return policy.log_alpha_curvature(c, pair, t);
     }
     double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(policy, c, t); }

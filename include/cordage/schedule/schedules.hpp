@@ -136,7 +136,8 @@ static_assert(length_schedule<two_regimes>);
 class any_schedule {
  public:
     template <length_schedule Schedule>
-    requires(!std::same_as<Schedule, any_schedule>) any_schedule(Schedule schedule) {
+        requires(!std::same_as<Schedule, any_schedule>)
+    any_schedule(Schedule schedule) {
         const auto held = std::make_shared<const Schedule>(std::move(schedule));
         ratio_ = [held](const rope_config& c, double seq_len) { return held->ratio(c, seq_len); };
         validate_ = [held] { validate_schedule(*held); };

@@ -82,14 +82,16 @@ struct hadamard {
     Format inner = {};  ///< of elements or of whole heads
 
     template <class Lane, class T>
-    requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void load_head(const T* from, const head_place& at,
-                                                                           float* lanes, index_t count) const noexcept {
+        requires tensor_format<Format, T>
+    CORDAGE_ALWAYS_INLINE void load_head(const T* from, const head_place& at, float* lanes,
+                                         index_t count) const noexcept {
         tensors_detail::load_lanes<Lane>(inner, from, at, lanes, count);
         for (index_t first = 0; first < count; first += size) hadamard_transform<Lane>(lanes + first, size);
     }
     template <class Lane, class T>
-    requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, T* to,
-                                                                            const head_place& at) const noexcept {
+        requires tensor_format<Format, T>
+    CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, T* to,
+                                          const head_place& at) const noexcept {
         alignas(64) std::array<float, most_lanes_of_head> transformed;
         std::copy_n(lanes, count, transformed.data());
         for (index_t first = 0; first < count; first += size)

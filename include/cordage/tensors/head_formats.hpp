@@ -50,7 +50,7 @@ template <class Format>
 inline constexpr index_t lanes_of_element = 1;
 /// The format's own lanes_of_element.
 template <class Format>
-requires requires { Format::lanes_of_element; }
+    requires requires { Format::lanes_of_element; }
 inline constexpr index_t lanes_of_element<Format> = Format::lanes_of_element;
 
 /// Whether two formats are equivalent: of one type and, if they have data members, equal.
@@ -106,11 +106,9 @@ CORDAGE_ALWAYS_INLINE void copy_elements(const T* from, T* to, index_t count) no
 /// that one changed, and any other says itself what it becomes.
 template <class Format, class T>
 inline constexpr bool has_heads_as_rows =
-    !head_format<Format, T> || std::is_empty_v<Format> || requires(const Format& f) {
-    f.heads_as_rows();
-};
+    !head_format<Format, T> || std::is_empty_v<Format> || requires(const Format& f) { f.heads_as_rows(); };
 template <class Format, class T>
-requires requires(const Format& f) { f.inner; }
+    requires requires(const Format& f) { f.inner; }
 inline constexpr bool has_heads_as_rows<Format, T> =
     has_heads_as_rows<std::remove_cvref_t<decltype(std::declval<Format>().inner)>, T>;
 template <class Format>

@@ -93,7 +93,8 @@ struct heads_view {
     }
 
     template <std::same_as<const T> ToConst>  // a template, since nvcc warns otherwise if T is const
-    requires(!std::is_const_v<T>) constexpr operator heads_view<ToConst, Format>() const noexcept {
+        requires(!std::is_const_v<T>)
+    constexpr operator heads_view<ToConst, Format>() const noexcept {
         return {data, shape, batch_stride, token_stride, head_stride, slots, format};
     }
 };

@@ -21,15 +21,17 @@ struct lane_groups {
     Format inner = {};  ///< of elements or of whole heads
 
     template <class Lane, class T>
-    requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void load_head(const T* from, const head_place& at,
-                                                                           float* lanes, index_t count) const noexcept {
+        requires tensor_format<Format, T>
+    CORDAGE_ALWAYS_INLINE void load_head(const T* from, const head_place& at, float* lanes,
+                                         index_t count) const noexcept {
         head<T> together;
         copy_groups(from, group_stride, together.data(), elements_of_group, count);
         tensors_detail::load_lanes<Lane>(inner, together.data(), at, lanes, count);
     }
     template <class Lane, class T>
-    requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, T* to,
-                                                                            const head_place& at) const noexcept {
+        requires tensor_format<Format, T>
+    CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, T* to,
+                                          const head_place& at) const noexcept {
         head<T> together;
         tensors_detail::store_lanes<Lane>(inner, lanes, count, together.data(), at);
         copy_groups(together.data(), elements_of_group, to, group_stride, count);

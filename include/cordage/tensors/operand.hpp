@@ -100,8 +100,8 @@ operand(const heads_view<const X, XFormat>&, const heads_view<Y, YFormat>&, inde
 
 /// Operand that overwrites x.
 template <class T, class Format>
-requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(
-    const heads_view<T, Format>& x, index_t first_lane = 0) {
+    requires tensor_format<Format, T>
+CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(const heads_view<T, Format>& x, index_t first_lane = 0) {
     return {x, x, first_lane};
 }
 
@@ -109,8 +109,10 @@ requires tensor_format<Format, T> CORDAGE_ALWAYS_INLINE operand<T, T, Format, Fo
 ///
 ///   from_to(k, in_slots(key_cache, slot_mapping, 1, tokens))    // fp32 keys into a bfloat16 cache, a slot for each
 template <class In, class XFormat, class Y, class YFormat>
-requires tensor_format<YFormat, Y> CORDAGE_ALWAYS_INLINE operand<std::remove_const_t<In>, Y, XFormat, YFormat> from_to(
-    const heads_view<In, XFormat>& x, const heads_view<Y, YFormat>& y, index_t first_lane = 0) {
+    requires tensor_format<YFormat, Y>
+CORDAGE_ALWAYS_INLINE operand<std::remove_const_t<In>, Y, XFormat, YFormat> from_to(const heads_view<In, XFormat>& x,
+                                                                                    const heads_view<Y, YFormat>& y,
+                                                                                    index_t first_lane = 0) {
     return {x, y, first_lane};
 }
 
@@ -195,9 +197,9 @@ struct normalized_backward_operand {
 ///
 ///   grad_through(grad_q, q, grad_q).normalized(norm, grad_weight)    // q: before norm and rotation
 template <class G, class Y, class T, class Format>
-requires std::same_as<std::remove_const_t<G>, T> && std::same_as<std::remove_const_t<Y>, T> backward_operand<T, Format>
-grad_through(const heads_view<G, Format>& grad_y, const heads_view<Y, Format>& y, const heads_view<T, Format>& grad_x,
-             index_t first_lane = 0) {
+    requires std::same_as<std::remove_const_t<G>, T> && std::same_as<std::remove_const_t<Y>, T>
+backward_operand<T, Format> grad_through(const heads_view<G, Format>& grad_y, const heads_view<Y, Format>& y,
+                                         const heads_view<T, Format>& grad_x, index_t first_lane = 0) {
     return {grad_y, y, grad_x, first_lane};
 }
 
@@ -259,50 +261,5 @@ CORDAGE_ALWAYS_INLINE void with_list_of(const O& operand, const F& f) {
     const void* const address = &operand;
     f(operand_list<O>({&address, 1}));
 }
-
-/// All operands of one call, as passed to a backend: an array of pointers if they have one type, so that any number of
-/// operands shares one kernel, else a tuple.
-template <class First, class... More>
-using operands_of_call = std::conditional_t<(std::same_as<First, More> && ...), std::span<const First* const>,
-                                            std::tuple<const First&, const More&...>>;
-
-/// Calls f(operand) for each operand, in order.
-template <class O, class F>
-CORDAGE_ALWAYS_INLINE void for_each_operand(std::span<const O* const> operands, const F& f) {
-    for (const O* o : operands) f(*o);
-}
-/// As above, for operands of several types.
-template <class... O, class F>
-CORDAGE_ALWAYS_INLINE void for_each_operand(const std::tuple<O...>& operands, const F& f) {
-    std::apply([&](const auto&... o) CORDAGE_ALWAYS_INLINE_LAMBDA { (f(o), ...); }, operands);
-}
-
-/// Calls f with the list of all operands of one call.
-template <class F, class First, class... More>
-CORDAGE_ALWAYS_INLINE void with_operands(const F& f, const First& first, const More&... more) {
-    if constexpr ((std::same_as<First, More> && ...)) {
-        const First* const all[]{&first, &more...};
-        f(operands_of_call<First, More...>(all));
-    } else {
-        f(operands_of_call<First, More...>(first, more...));
-    }
-}
-
-/// The compute type that all operands of a list share.
-template <class List>
-struct compute_of_operands;
-template <class O>
-struct compute_of_operands<std::span<const O* const>> {
-    using type = typename O::compute;
-};
-template <class First, class... More>
-struct compute_of_operands<std::tuple<const First&, const More&...>> {
-    using type = typename First::compute;
-    static_assert((std::same_as<type, typename More::compute> && ...),
-                  "cordage: the operands of one call must all compute in float or all in double");
-};
-/// The compute type of a list.
-template <class List>
-using compute_type = typename compute_of_operands<List>::type;
 
 }  // namespace cordage

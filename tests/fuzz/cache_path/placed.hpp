@@ -51,11 +51,9 @@ struct numbers final : block {
 
 // The format with scales inside groups and transforms.
 template <class Format>
-inline constexpr bool has_scales = requires(Format f) {
-    f.scales;
-};
+inline constexpr bool has_scales = requires(Format f) { f.scales; };
 template <class Format>
-requires requires(Format f) { f.inner; }
+    requires requires(Format f) { f.inner; }
 inline constexpr bool has_scales<Format> = has_scales<decltype(Format::inner)>;
 template <class Format>
 auto& scaled_part(Format& f) {
@@ -66,9 +64,7 @@ auto& scaled_part(Format& f) {
     }
 }
 template <class Format>
-inline constexpr bool is_in_groups = requires(Format f) {
-    f.elements_of_group;
-};
+inline constexpr bool is_in_groups = requires(Format f) { f.elements_of_group; };
 
 /// Slots or blocks of a cache for the tokens of a call.
 struct table {

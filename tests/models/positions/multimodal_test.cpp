@@ -277,9 +277,7 @@ TEST_CASE("models/positions/multimodal: float positions end where float no longe
 }
 
 template <class Positions>
-concept viewed_when_temporary = requires {
-    Positions({}).view();
-};
+concept viewed_when_temporary = requires { Positions({}).view(); };
 static_assert(!viewed_when_temporary<multimodal_positions<>>);
 
 TEST_CASE("models/positions/multimodal: frames that do not fill a token are refused") {

@@ -103,15 +103,13 @@ static_assert(angle_source<device_angles<std::int32_t>> && differentiable_angle_
 /// Whether a source reads device memory. For a source of your own declare `static constexpr bool is_on_device = true;`
 /// and mark its functions CORDAGE_HOST_DEVICE.
 template <class S>
-inline constexpr bool is_device_source = requires {
-    S::is_on_device;
-};
+inline constexpr bool is_device_source = requires { S::is_on_device; };
 /// A difference is on a device if both sources are.
 template <class To, class From>
-inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To>&& is_device_source<From>;
+inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To> && is_device_source<From>;
 /// A sum is on a device if both sources are.
 template <class A, class B>
-inline constexpr bool is_device_source<angle_sum<A, B>> = is_device_source<A>&& is_device_source<B>;
+inline constexpr bool is_device_source<angle_sum<A, B>> = is_device_source<A> && is_device_source<B>;
 /// A table may lie on the device.
 template <>
 inline constexpr bool is_device_source<cos_sin_view<float>> = true;

@@ -63,14 +63,14 @@ CORDAGE_HOST_DEVICE auto* codes_of(Block& block) noexcept {
 
 /// Formats of whole heads that a device can read and write.
 template <class Format, class T>
-concept device_head_format = requires(const Format& f, const T* from, T* to, const head_place& at, float* lanes,
-                                      index_t i, float number) {
-    { device_format<Format>::lanes_of_unit } -> std::convertible_to<int>;
-    { device_format<Format>::lanes_of_scale(stored_format(f), i) } -> std::same_as<index_t>;
-    device_format<Format>::load(stored_format(f), from, at, i, lanes);
-    { device_format<Format>::write_scale(stored_format(f), number, to, at, i) } -> std::same_as<float>;
-    device_format<Format>::store(stored_format(f), lanes, number, to, i);
-};
+concept device_head_format =
+    requires(const Format& f, const T* from, T* to, const head_place& at, float* lanes, index_t i, float number) {
+        { device_format<Format>::lanes_of_unit } -> std::convertible_to<int>;
+        { device_format<Format>::lanes_of_scale(stored_format(f), i) } -> std::same_as<index_t>;
+        device_format<Format>::load(stored_format(f), from, at, i, lanes);
+        { device_format<Format>::write_scale(stored_format(f), number, to, at, i) } -> std::same_as<float>;
+        device_format<Format>::store(stored_format(f), lanes, number, to, i);
+    };
 
 }  // namespace backend
 
@@ -182,9 +182,8 @@ struct device_format<lane_groups<Inner>> : device_format<Inner> {};
 
 /// Single elements, inside of groups and transforms and beside a norm.
 template <class Format>
-requires requires {
-    typename Format::compute;
-} &&(!requires { Format::lanes_of_element; }) struct device_format<Format> {
+    requires requires { typename Format::compute; } && (!requires { Format::lanes_of_element; })
+struct device_format<Format> {
     static constexpr int lanes_of_unit = 1;
 
     CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const Format&, index_t head_dim) noexcept { return head_dim; }

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "cordage/backend/cuda/device_format.hpp"
+#include "cordage/backend/cuda/operands.hpp"
 #include "cordage/backend/cuda/rotation.hpp"
 
 namespace cordage::backend {
@@ -125,7 +126,7 @@ struct x_of {
     using type = void;
 };
 template <piece_element X, class Y, class YFormat, class Norm>
-requires is_run_format<YFormat, Y> && is_run_norm<Norm>
+    requires is_run_format<YFormat, Y> && is_run_norm<Norm>
 struct x_of<operand<X, Y, element_traits<X>, YFormat, Norm>> {
     using type = X;
 };

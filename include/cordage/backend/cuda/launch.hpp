@@ -44,7 +44,7 @@ constexpr index3 sizes(index_t x, index_t y = 1, index_t z = 1) noexcept {
 /// Its blocks have at most block_threads threads, with so few registers that blocks_per_processor fit on a
 /// multiprocessor.
 template <class K>
-concept device_kernel = std::is_trivially_copyable_v<K> && sizeof(K) <= most_kernel_bytes&& requires {
+concept device_kernel = std::is_trivially_copyable_v<K> && sizeof(K) <= most_kernel_bytes && requires {
     { K::block_threads } -> std::convertible_to<int>;
     { K::blocks_per_processor } -> std::convertible_to<int>;
 };
@@ -58,10 +58,10 @@ static_assert(device_kernel<empty_kernel>);
 /// Runs kernels in order: on_stream (backend/cuda/launch.cuh), or the interpreter of the tests. Both functions may
 /// throw, with `function` as the name in the message.
 template <class L>
-concept kernel_launcher = requires(const L& where, const char* function, const empty_kernel& kernel,
-                                   const launch_size& size) {
-    where.launch(function, kernel, size);
-    { where.processors(function) } -> std::same_as<index_t>;  // of the device
-};
+concept kernel_launcher =
+    requires(const L& where, const char* function, const empty_kernel& kernel, const launch_size& size) {
+        where.launch(function, kernel, size);
+        { where.processors(function) } -> std::same_as<index_t>;  // of the device
+    };
 
 }  // namespace cordage::backend

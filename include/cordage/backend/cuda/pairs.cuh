@@ -51,7 +51,9 @@ struct run_of {
         for (int i = 0; i < pieces; ++i) reinterpret_cast<piece*>(to)[i] = part[i];
     }
     /// The elements as floats.
-    __device__ void unpack(float* x) const requires piece_element<T> {
+    __device__ void unpack(float* x) const
+        requires piece_element<T>
+    {
         if constexpr (std::same_as<T, bfloat16> && N % 2 == 0) {  // one instruction an element
             std::uint32_t words[N / 2];
             std::memcpy(words, part, bytes);
@@ -68,7 +70,9 @@ struct run_of {
         }
     }
     /// Floats as elements, to nearest, ties to even.
-    __device__ static run_of packed(const float* x) requires piece_element<T> {
+    __device__ static run_of packed(const float* x)
+        requires piece_element<T>
+    {
         run_of r;
         if constexpr (std::same_as<T, float>) {
             std::memcpy(r.part, x, bytes);

@@ -111,9 +111,9 @@ bool launch_rotation(const char*, const Launcher&, const Source&, const directio
     return false;
 }
 template <pairing Pairing, class Source, piece_element T, kernel_launcher Launcher>
-requires(!std::is_void_v<typename smallest_angles<Source>::type>) bool launch_rotation(
-    const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
-    std::span<const operand<T, T>* const> operands) {
+    requires(!std::is_void_v<typename smallest_angles<Source>::type>)
+bool launch_rotation(const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
+                     std::span<const operand<T, T>* const> operands) {
     constexpr int many = many_pairs<T, Pairing>;
     const index_t pairs = angles.pairs();
     if (pairs % many != 0 || pairs / many > 32 || !smallest_angles<Source>::fits(angles)) return false;

@@ -26,7 +26,7 @@ __device__ std::uint32_t two_codes(fp8<MantissaBits>, float a, float b) {
     }
     return both;
 #else
-    return fp8_bits<fp8<MantissaBits> >(a) | fp8_bits<fp8<MantissaBits> >(b) << 8;
+    return fp8_bits<fp8<MantissaBits>>(a) | fp8_bits<fp8<MantissaBits>>(b) << 8;
 #endif
 }
 

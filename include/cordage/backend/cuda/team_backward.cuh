@@ -179,7 +179,9 @@ class team_backward {
 
     // grad_x of one head without a norm.
     __device__ void make_gradients(pair_values<N>& g, pair_values<N>& y, const pair_values<N>& angle, bool is_there,
-                                   T* to, token_sums& sums) const requires(!is_normalized) {
+                                   T* to, token_sums& sums) const
+        requires(!is_normalized)
+    {
         if (!is_there || !is_rotated()) return;
         pair_values<N> x;
 #pragma unroll
@@ -193,7 +195,9 @@ class team_backward {
     // The same behind a norm or before it, as in scalar/normalized_backward.hpp: z is the norm's input, t the gradient
     // of its output.
     __device__ void make_gradients(pair_values<N>& t, pair_values<N>& z, const pair_values<N>& angle, bool is_there,
-                                   T* to, token_sums& sums) const requires(is_normalized) {
+                                   T* to, token_sums& sums) const
+        requires(is_normalized)
+    {
         const bool is_after = o_.norm.is_after_rotation;
         if (is_after) {
             turn(angle, 1.0f, z);

@@ -24,7 +24,7 @@ struct angle_row {
 
 /// Whether rows of a source are computed in vectors of Arch: true if the source has phases.
 template <class Arch, class Source>
-inline constexpr bool has_vector_rows = has_phase<Source>&& simd_detail::has_fused_multiply_add<Arch>;
+inline constexpr bool has_vector_rows = has_phase<Source> && simd_detail::has_fused_multiply_add<Arch>;
 
 /// Rows of this many pairs, or a multiple, may be written where they belong, without room behind them.
 template <class Arch, class Real>
@@ -113,9 +113,7 @@ CORDAGE_ONE_BODY void write_double_row(const Source& angles, index_t row, index_
 
 /// Whether a source can report that a token has the same angles as the preceding token of its row.
 template <class Source>
-inline constexpr bool has_repeats = requires(const Source& angles, index_t i) {
-    angles.repeats_last(i, i);
-};
+inline constexpr bool has_repeats = requires(const Source& angles, index_t i) { angles.repeats_last(i, i); };
 
 // What token_angles calls, of one type of source.
 
@@ -206,10 +204,9 @@ class token_angles {
  private:
     // One token at a time for double and for positions with several axes, where several at a time are not faster.
     template <class Arch, class Source>
-    static constexpr bool is_made_ahead = has_vector_rows<Arch, Source>&& std::is_same_v<Real, float> &&
-                                          !has_repeats<Source> && !requires(const Source& angles, index_t pair) {
-        angles.axis(pair);
-    };
+    static constexpr bool is_made_ahead =
+        has_vector_rows<Arch, Source> && std::is_same_v<Real, float> && !has_repeats<Source> &&
+        !requires(const Source& angles, index_t pair) { angles.axis(pair); };
 
     index_t batch_, tokens_, pairs_, most_;
     const void* source_;

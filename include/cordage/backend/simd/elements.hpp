@@ -28,7 +28,7 @@ struct bits_of<element_traits<T>> {
     using type = T;
 };
 template <class T>
-requires requires { typename element_traits<T>::same_bits_as; }
+    requires requires { typename element_traits<T>::same_bits_as; }
 struct bits_of<element_traits<T>> {
     using type = typename element_traits<T>::same_bits_as;
 };

@@ -21,7 +21,7 @@ struct narrower {
 };
 #if XSIMD_WITH_AVX512F && XSIMD_WITH_FMA3_AVX2
 template <class Arch>
-requires std::is_base_of_v<xsimd::avx512f, Arch>
+    requires std::is_base_of_v<xsimd::avx512f, Arch>
 struct narrower<Arch> {
     using type = xsimd::fma3<xsimd::avx2>;
 };

@@ -64,8 +64,7 @@ template <std::size_t Count, class F>
 CORDAGE_ALWAYS_INLINE void unrolled(const F& f) noexcept {
     [&]<std::size_t... I>(std::index_sequence<I...>) CORDAGE_ALWAYS_INLINE_LAMBDA {
         (f(std::integral_constant<index_t, static_cast<index_t>(I)>{}), ...);
-    }
-    (std::make_index_sequence<Count>{});
+    }(std::make_index_sequence<Count>{});
 }
 
 /// The address `elements` elements after `from`, an integer: it may be prefetched outside of any tensor.

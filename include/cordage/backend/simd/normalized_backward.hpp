@@ -63,9 +63,7 @@ struct unrotated_element {
 };
 
 template <class Layout>
-inline constexpr bool has_partner = requires(const typename Layout::values& v) {
-    Layout::partner(v);
-};
+inline constexpr bool has_partner = requires(const typename Layout::values& v) { Layout::partner(v); };
 
 /// Products of r grad_y and x summed over heads, of every lane with itself and with its partner: in lane order if
 /// vectors hold whole pairs, else first lanes of all pairs before second lanes.
@@ -293,7 +291,7 @@ CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>
 
 }  // namespace simd_detail
 
-/// The scalar backend's function in vectors of Arch, with sums over one token's heads in compute_type. Heads are
+/// The scalar backend's function in vectors of Arch, with sums over one token's heads in compute. Heads are
 /// processed in groups: after the sums of a group, grad_x of the previous group, whose lanes are still in the L1 cache.
 ///
 /// @param angle_row_of  of the same angles

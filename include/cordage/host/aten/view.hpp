@@ -71,7 +71,8 @@ inline void check_strided(const tensor_name& name, const at::Tensor& x) {
 /// @tparam T  float, double, cordage::float16 or cordage::bfloat16; const if it is only read
 /// @throws value_error or shape_error  naming what does not fit: type, dimensions, a last stride that is not 1
 template <class T>
-requires element<std::remove_const_t<T>> heads_view<T> view(const at::Tensor& x, const char* name = "x") {
+    requires element<std::remove_const_t<T>>
+heads_view<T> view(const at::Tensor& x, const char* name = "x") {
     detail::check_strided(name, x);
     if (constexpr auto type = detail::type_of<std::remove_const_t<T>>(); x.scalar_type() != type) {
         fail<value_error>(

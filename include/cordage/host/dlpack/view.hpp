@@ -161,7 +161,8 @@ inline void check_dense(const expected& e, const view_axis& last) {
 /// @param t      4 axes in the given order, or 3 for a batch of one; last stride 1, the others not negative
 /// @throws value_error or shape_error  naming the field: device, type, lanes, axes, strides, alignment
 template <class T, tensor_struct Tensor>
-requires element<std::remove_const_t<T>> heads_view<T> view(const Tensor& t, axes order, const expected& e = {}) {
+    requires element<std::remove_const_t<T>>
+heads_view<T> view(const Tensor& t, axes order, const expected& e = {}) {
     const bool tokens_first = order == axes::tokens_heads;
     T* const data = detail::checked<T>(
         t, e, 3, 4, tokens_first ? "[batch, tokens, heads, head_dim]" : "[batch, heads, tokens, head_dim]");

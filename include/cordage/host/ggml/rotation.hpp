@@ -171,8 +171,8 @@ using format_of = typename detail::format_of_type<std::remove_const_t<T>>::type;
 /// @tparam T  float, double, float16, bfloat16, q8_0_block or q4_0_block, or one of them const
 /// @throws value_error or shape_error  naming the type, size, stride or address that does not fit T
 template <class T, tensor_struct Tensor>
-requires tensor_format<format_of<T>, std::remove_const_t<T>> heads_view<T, format_of<T>> view(const Tensor& t,
-                                                                                              const char* name = "x") {
+    requires tensor_format<format_of<T>, std::remove_const_t<T>>
+heads_view<T, format_of<T>> view(const Tensor& t, const char* name = "x") {
     using kept = std::remove_const_t<T>;
     static_assert(detail::type_of<kept>() >= 0,
                   "cordage::ggml::view: T must be float, double, cordage::float16, cordage::bfloat16, "

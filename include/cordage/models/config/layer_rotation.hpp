@@ -85,12 +85,13 @@ class layer_rotation {
     /// @throws value_error, shape_error  as rotate_forward; where queries have a temperature, for positions below 0 or
     ///                                   of several axes; before anything is written
     template <class Row, class Q, class K>
-    requires(operand_type<Q>&& operand_type<K>) void rotate(Row&& position_ids, const Q& q, const K& k) const {
+        requires(operand_type<Q> && operand_type<K>)
+    void rotate(Row&& position_ids, const Q& q, const K& k) const {
         rotate(serial{}, std::forward<Row>(position_ids), q, k);
     }
     template <executor Executor, class Row, class Q, class K>
-    requires(operand_type<Q>&& operand_type<K>) void rotate(const Executor& where, Row&& position_ids, const Q& q,
-                                                            const K& k) const {
+        requires(operand_type<Q> && operand_type<K>)
+    void rotate(const Executor& where, Row&& position_ids, const Q& q, const K& k) const {
         const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
         check_queries(ids, q);
         if (!basis_) {

@@ -54,9 +54,8 @@ constexpr P step_at(index_t i, P first, P step) noexcept {
 ///
 /// @throws value_error  unless count is 0 to 2^31 and P can represent the last position
 template <class P = double>
-requires std::integral<P> || std::floating_point<P> std::vector<P> spaced(index_t count,
-                                                                          std::type_identity_t<P> first = 0,
-                                                                          std::type_identity_t<P> step = 1) {
+    requires std::integral<P> || std::floating_point<P>
+std::vector<P> spaced(index_t count, std::type_identity_t<P> first = 0, std::type_identity_t<P> step = 1) {
     positions_detail::check_steps<P>("spaced", count, first, step);
     std::vector<P> coordinates;
     coordinates.reserve(static_cast<std::size_t>(count));
@@ -73,7 +72,7 @@ requires std::integral<P> || std::floating_point<P> std::vector<P> spaced(index_
 ///
 /// Coordinates may be scaled, centred or fractional, and may have gaps. A call that throws appends nothing.
 template <class P = double>
-requires std::integral<P> || std::floating_point<P>
+    requires std::integral<P> || std::floating_point<P>
 class latent_positions {
  public:
     /// @param axes  1 to 256

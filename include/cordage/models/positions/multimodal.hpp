@@ -63,7 +63,7 @@ enum class token_type : std::uint8_t { text, image, video };
 ///
 /// @tparam P  an integer type truncates fractions of time; a floating-point type keeps them (Qwen3-Omni, in float)
 template <class P = std::int32_t>
-requires std::integral<P> || std::floating_point<P>
+    requires std::integral<P> || std::floating_point<P>
 class multimodal_positions {
  public:
     /// @throws value_error  naming the field

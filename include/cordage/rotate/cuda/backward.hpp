@@ -39,16 +39,16 @@ void for_each_launch(const std::tuple<O...>& operands, const F& f) {
 
 /// grad_x alone: the transpose of rotate_forward.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
-requires(operand_type<Operands>&&...) void launch_backward(on_device, const char* function, const Launcher& where,
-                                                           const Source& angles, const Operands&... operands) {
+    requires(operand_type<Operands> && ...)
+void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
+                     const Operands&... operands) {
     launch_rotation<Pairing, backend::adjoint>(on_device{}, function, where, angles, operands...);
 }
 
 // Whether the bases of a source, or of the first term of a sum, are in device memory.
 template <class Source>
-inline constexpr bool has_bases_on_device = requires(const Source& angles) {
-    angles.basis_numbers().attention_factors;
-};
+inline constexpr bool has_bases_on_device =
+    requires(const Source& angles) { angles.basis_numbers().attention_factors; };
 
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
 void backward_on_device(const char* function, const Launcher& where, const Source& angles,
@@ -120,9 +120,9 @@ void launch_backward(on_device, const char* function, const Launcher& where, con
 
 /// grad_x only; needs no workspace.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
-requires(sizeof...(Operands) > 0 && (backward_operand_type<Operands> &&
-                                     ...)) void launch_backward(on_device, const char* function, const Launcher& where,
-                                                                const Source& angles, const Operands&... operands) {
+    requires(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...))
+void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
+                     const Operands&... operands) {
     backward_on_device<Pairing>(function, where, angles, {}, operands...);
 }
 

@@ -6,6 +6,7 @@
 #include "cordage/backend/cuda/device_basis.hpp"
 #include "cordage/backend/cuda/general.hpp"
 #include "cordage/backend/cuda/heads.hpp"
+#include "cordage/backend/cuda/operands.hpp"
 #include "cordage/rotate/forward.hpp"
 
 namespace cordage::rotate_detail {
@@ -48,8 +49,7 @@ void for_each_group(const std::tuple<const O&...>& operands, const F& f) {
         (some(std::integral_constant<std::size_t, each * Group>{},
               std::make_index_sequence<std::min(each, count - each * Group)>{}),
          ...);
-    }
-    (std::make_index_sequence<(count + each - 1) / each>{});
+    }(std::make_index_sequence<(count + each - 1) / each>{});
 }
 
 // Launches what kernels of teams can process together, in one launch; returns false if they cannot.
@@ -82,7 +82,6 @@ void launch_group(const char* function, const Launcher& where, const Source& ang
 
 template <pairing Pairing, class Direction, class Launcher, class Source, class List>
 void launch_operands(const char* function, const Launcher& where, const Source& angles, const List& operands) {
-    static_assert(std::same_as<compute_type<List>, float>, "cordage: a device rotates in float");
     for_each_group(operands,
                    [&](const auto& some) { launch_group<Pairing>(function, where, angles, Direction::data, some); });
 }
@@ -115,6 +114,7 @@ void launch_rotation(on_device, const char* function, const Launcher& where, con
                      const Operands&... given) {
     require_source<Source>();
     require_operands<Direction, Operands...>();
+    static_assert((std::same_as<typename Operands::compute, float> && ...), "cordage: a device rotates in float");
     static_assert((has_device_formats<Operands> && ...),
                   "cordage: on a device a format of whole heads needs a specialisation of cordage::device_format with "
                   "lanes_of_unit, lanes_of_scale, load, write_scale and store; cordage/backend/cuda/device_format.hpp");

@@ -44,10 +44,11 @@ struct position_view {
     /// [rows, count] positions of one axis, rows `row_stride` elements apart.
     CORDAGE_ALWAYS_INLINE position_view(const P* first, index_t rows, index_t count, index_t row_stride)
         : data(first), batch(rows), tokens(count), batch_stride(row_stride) {}
-    /// One row of positions, used for every row of the batch: a vector, an array, a span.
-    template <class Row>  // not for a position_view, which is not convertible to a span:
-    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
+    /// One row of positions, used for every row of the batch: a vector, an array, a span. (A position_view is not
+    /// convertible to a span.)
+    template <class Row>
         requires std::convertible_to<Row, std::span<const P>>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
     position_view(Row&& row) : position_view(std::span<const P>(row).data(), 1, std::ssize(row), 0) {
         static_assert(
             outlives_its_call<Row>,

@@ -162,8 +162,8 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
     require_whole_source<Source>();
     backend::require_backward_range<Backend>();
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
-    call_on_stack<Operands...> made(function, angles, {backward_tokens<Pairing, Backend, Source, Operands>...},
-                                    operands...);
+    const std::array<range_kernel, sizeof...(Operands)> kernels{backward_tokens<Pairing, Backend, Source, Operands>...};
+    call_on_stack<Operands...> made(function, angles, kernels, operands...);
     const rotation_call call = made.call();
     const call_size size = check_call(call, memory::host, sums_of(grads));
     check_values(function, memory::host, angles);

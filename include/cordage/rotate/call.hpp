@@ -265,7 +265,8 @@ template <memory Where, angles_of_tokens Source, class... Operands>
 call_size check_all(const char* function, const Source& angles, std::span<const other_memory> sums,
                     const Operands&... operands) {
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
-    call_on_stack<Operands...> made(function, angles, {}, operands...);
+    constexpr std::array<range_kernel, sizeof...(Operands)> no_kernels{};
+    call_on_stack<Operands...> made(function, angles, no_kernels, operands...);
     const call_size size = check_call(made.call(), Where, sums);
     check_values(function, Where, angles);
     return size;

@@ -91,8 +91,9 @@ CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where
         "cordage: these angles lie on a device: the first argument must be on(stream)");
     if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     using rows = typename decltype(angles_of_kernels<Backend, Source, Operands...>())::type;
-    call_on_stack<Operands...> made(function, angles, {rotate_tokens<Pairing, Backend, Direction, rows, Operands>...},
-                                    operands...);
+    const std::array<range_kernel, sizeof...(Operands)> kernels{
+        rotate_tokens<Pairing, Backend, Direction, rows, Operands>...};
+    call_on_stack<Operands...> made(function, angles, kernels, operands...);
     const rotation_call call = made.call();
     const call_size size = check_call(call, memory::host);
     check_values(function, memory::host, angles);

@@ -23,7 +23,7 @@ TEST_CASE("basis/basis_list: every row has the angles and the attention factor o
     const basis_list list({&near, &far});
     CHECK((list.count() == 2 && list.pairs() == 3));
     const exact_angles rows(list.of_rows(), two_rows);
-    CHECK((rows.batch() == 2 && rows.tokens() == 3 && rows.pairs() == 3 && rows.bases() == 2 && rows.axes() == 1));
+    CHECK((rows.batch() == 2 && rows.tokens() == 3 && rows.pairs() == 3 && rows.bases() == 2));
     CHECK((rows.attention_factor(0, 1) == 1.0 && rows.attention_factor(1, 1) == 1.5));
     CHECK((rows.inv_freq(0)[2] == 0.25 && rows.inv_freq(1)[2] == 7.5));
     CHECK((rows.basis_index(0, 2) == 0 && rows.basis_index(1, 2) == 1));

@@ -212,18 +212,18 @@ void with_positions(draw& d, index_t axes, const F& f) {
 }
 
 /// Sources of angles by name: with(d, f) calls f(angles, batch of the tensors).
-template <template <class> class Angles, cordage::position_type P>
+template <class Angles, cordage::position_type P>
 struct angles_of_positions {
     template <class F>
     static void with(draw& d, const F& f) {
         with_positions<P>(d, 1,
                           [&](const cordage::basis& b, const P* ids, index_t batch, index_t rows, index_t tokens) {
-                              f(Angles<P>(b, cordage::position_view<P>(ids, rows, tokens, tokens)), batch);
+                              f(Angles(b, cordage::position_view<P>(ids, rows, tokens, tokens)), batch);
                           });
     }
 };
 template <cordage::position_type P>
-using exact = angles_of_positions<cordage::exact_angles, P>;
+using exact = angles_of_positions<cordage::exact_angles<P>, P>;
 
 /// Calls f(draw, angles, batch of the tensors) for `cases` cases of one source of angles, of a seed.
 template <class Kind, class F>

@@ -140,10 +140,10 @@ struct random_angles {
 };
 
 /// Calls f(source, expected angles, batch, whether it is valid) for exact_angles or float32_angles.
-template <template <class> class Angles, class P, class F>
+template <class Angles, class P, class F>
 void with_angles(input& in, std::mt19937_64& random, const F& f) {
     const random_angles<P> all(in, random, 1, 1);
-    const Angles<P> angles(all.bases[0], all.view());
+    const Angles angles(all.bases[0], all.view());
     expected_angles e = all.expected();
     bool is_sound = !all.doubtful;
     if constexpr (requires { angles.angle(0, 0, 0); }) {

@@ -155,11 +155,11 @@ class rotation_run {
         constexpr bool all_sources = std::is_same_v<T, float>;
         const auto kind = in_.between(0, all_sources ? 10 : 1);
         try {
-            if (kind == 0) with_angles<exact_angles, int32_t>(in_, random_, turning<half_split>());
-            if (kind == 1) with_angles<exact_angles, int32_t>(in_, random_, turning<interleaved>());
+            if (kind == 0) with_angles<exact_angles<int32_t>, int32_t>(in_, random_, turning<half_split>());
+            if (kind == 1) with_angles<exact_angles<int32_t>, int32_t>(in_, random_, turning<interleaved>());
             if constexpr (all_sources) {
-                if (kind == 2) with_angles<exact_angles, double>(in_, random_, turning<half_split>());
-                if (kind == 3) with_angles<float32_angles, double>(in_, random_, turning<half_split>());
+                if (kind == 2) with_angles<exact_angles<double>, double>(in_, random_, turning<half_split>());
+                if (kind == 3) with_angles<float32_angles<double>, double>(in_, random_, turning<half_split>());
                 if (kind == 4) with_axis_angles<int32_t>(in_, random_, turning<interleaved>());
                 if (kind == 5) with_bases<double>(in_, random_, turning<half_split>());
                 if (kind == 6) with_table<float>(in_, random_, turning<half_split>());
@@ -268,7 +268,7 @@ class rotation_run {
             return in_.coin() ? size : 0;
         };
         gradient_block of_theta(wanted(angles.bases() * pairs), random_);
-        gradient_block of_position(wanted(angles.axes() * batch * tokens), random_);
+        gradient_block of_position(wanted(cordage::angle_detail::axes_of(angles) * batch * tokens), random_);
         gradient_block of_factor(wanted(angles.bases()), random_);
         const auto o = cordage::grad_through(grad_y.view, y.view, grad_x.view, random_first_lane(shape, pairs));
         const cordage::rotation_gradients sums{

@@ -9,7 +9,7 @@ using namespace cordage_test;
 namespace {
 
 template <position_type P>
-using float32 = angles_of_positions<float32_angles, P>;
+using float32 = angles_of_positions<float32_angles<P>, P>;
 
 template <class Real>
 struct table {

@@ -37,22 +37,6 @@ double central_difference(const auto& loss, double x) {
     return (loss(x + h) - loss(x - h)) / (2 * h);
 }
 
-/// knotted as a recording field.
-struct recording : knotted {
-    vector times, states;
-    void record(std::span<const double> t, std::span<const double> z) {
-        times.assign(t.begin(), t.end()), states.assign(z.begin(), z.end());
-        owed = vector(3);
-    }
-    double pull_back(index_t i, std::span<const double> g, std::span<double> grad_z) {
-        const auto at = static_cast<std::size_t>(i);
-        return vjp(times[at], std::span<const double>(states).subspan(2 * at, 2), g, grad_z, owed);
-    }
-    void collect(std::span<double> grad_p) {
-        for (std::size_t i = 0; i < 3; ++i) grad_p[i] += owed[i];
-    }
-    vector owed = vector(3);
-};
 static_assert(recording_field<recording, double> && !recording_field<knotted, double>);
 
 }  // namespace

@@ -56,6 +56,23 @@ struct knotted {
     }
 };
 
+/// knotted as a recording field.
+struct recording : knotted {
+    std::vector<double> times, states, owed = std::vector<double>(3);
+
+    void record(std::span<const double> t, std::span<const double> z) {
+        times.assign(t.begin(), t.end()), states.assign(z.begin(), z.end());
+        owed.assign(3, 0.0);
+    }
+    double pull_back(cordage::index_t i, std::span<const double> g, std::span<double> grad_z) {
+        const auto at = static_cast<std::size_t>(i);
+        return vjp(times[at], std::span<const double>(states).subspan(2 * at, 2), g, grad_z, owed);
+    }
+    void collect(std::span<double> grad_p) {
+        for (std::size_t i = 0; i < 3; ++i) grad_p[i] += owed[i];
+    }
+};
+
 /// Initial state of `knotted` in gradient tests, and gradients to its state.
 inline const std::vector<double> z_start{0.5, -0.8}, grad_first{1.3, -0.4}, grad_second{-0.2, 0.9},
     grad_third{0.6, 0.1};

@@ -73,7 +73,7 @@ struct origin_of_angles {
     float32_source float32() const { return {view_of_bases(), positions()}; }
 };
 
-/// As above, with the positions and bases to which gradients flow.
+/// A table of angles, with the positions and bases to which gradients flow.
 template <class Real>
 struct gradient_source {
     cos_sin_view<Real> table = {};
@@ -115,8 +115,6 @@ struct gradient_source {
         return position_ids[(axis * position_rows + (position_rows == 1 ? 0 : row)) * tokens() + token].value;
     }
 };
-
-enum class direction : std::uint8_t { forward, inverse, adjoint };
 
 /// A table that is computed when it is first used.
 template <class Real>

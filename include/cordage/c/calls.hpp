@@ -90,10 +90,9 @@ class call_on_heap {
     held_weights weights;
 
     call_on_heap(const char* function, const angles_object& angles, std::int64_t count)
-        : function_(function),
-          sizes_{angles.batch(), angles.tokens(), angles.pairs()},
-          count_(static_cast<std::size_t>(count)) {
-        operands_.reserve(count_), made_.reserve(count_), tensors_.reserve(3 * count_);
+        : function_(function), sizes_{angles.batch(), angles.tokens(), angles.pairs()} {
+        const auto size = static_cast<std::size_t>(count);
+        operands_.reserve(size), made_.reserve(size), tensors_.reserve(3 * size);
     }
 
     index_t size() const { return std::ssize(operands_); }
@@ -105,6 +104,7 @@ class call_on_heap {
         const O& o = std::get<O>(operands_.emplace_back(given));
         const auto first = static_cast<std::ptrdiff_t>(tensors_.size());
         tensors_.insert(tensors_.end(), tensors);  // without reallocation
+        memory_.resize(memory_.size() + rotate_detail::most_other_memory<O>);
         const auto [angles, kernel] = of_operand(o);
         made_.push_back({&o,
                          {tensors_.begin() + first, tensors_.end()},
@@ -115,8 +115,9 @@ class call_on_heap {
                          rotate_detail::grad_weight_of(o)});
     }
 
-    rotate_detail::rotation_call call() {
-        memory_.resize(rotate_detail::most_sums + 3 * count_), lists_.resize(count_);
+    /// @param sums  room for how many
+    rotate_detail::rotation_call call(std::size_t sums = 0) {
+        memory_.resize(memory_.size() + sums), lists_.resize(made_.size());
         return {function_,
                 sizes_,
                 made_,
@@ -130,7 +131,6 @@ class call_on_heap {
  private:
     const char* function_;
     rotate_detail::angle_sizes sizes_;
-    std::size_t count_;
     std::vector<Variant> operands_;
     std::vector<rotate_detail::call_operand> made_;
     std::vector<rotate_detail::checked_tensor> tensors_;
@@ -143,6 +143,8 @@ struct angles_and_kernel {
     const void* angles;
     rotate_detail::range_kernel kernel;
 };
+
+enum class direction : std::uint8_t { forward, inverse, adjoint };
 
 /// The kernel of a direction for operands of type O, whose angles are a table.
 template <class O>
@@ -378,7 +380,7 @@ inline void backward_call(const char* function, const cordage_executor* where, c
         add_backward_operand(function, operands[i], has_gradients, of_operand, made);
         has_doubles = has_doubles || operands[i].grad_y.dtype == CORDAGE_FLOAT64;
     }
-    const rotate_detail::rotation_call call = made.call();
+    const rotate_detail::rotation_call call = made.call(rotate_detail::most_sums);
     const rotate_detail::call_size size =
         rotate_detail::check_call(call, rotate_detail::memory::host, rotate_detail::sums_of(grads));
     tables = angles->tables(has_doubles);

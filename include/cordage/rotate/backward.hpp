@@ -104,13 +104,9 @@ class chunk_sums {
         add_up(inv_freq_, grads_.inv_freq, pairs_);
         add_up(factor_, grads_.attention_factor, 1);
         for (index_t c = 0; c < chunks_.count && weights_of_chunk_ > 0; ++c) {
-            const double* from = weights_.data() + c * weights_of_chunk_;
-            for (const call_operand& first : call_.operands) {  // in the order of list_operands
-                if (first.list.empty()) continue;
-                for (const call_operand& o : call_.operands) {
-                    if (o.kernel != first.kernel || o.angles != first.angles) continue;
-                    for (double& sum : o.grad_weight) sum += *from++;
-                }
+            for (const call_operand& o : call_.operands) {
+                const double* from = weights_.data() + c * weights_of_chunk_ + o.first_weight;
+                for (double& sum : o.grad_weight) sum += *from++;
             }
         }
     }
@@ -159,14 +155,11 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
                       const Operands&... operands) {
     constexpr const char* function = "rotate_backward";
     require_source<Source>();
-    require_whole_source<Source>();
     backend::require_backward_range<Backend>();
-    if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     const std::array<range_kernel, sizeof...(Operands)> kernels{backward_tokens<Pairing, Backend, Source, Operands>...};
     call_on_stack<Operands...> made(function, angles, kernels, operands...);
     const rotation_call call = made.call();
-    const call_size size = check_call(call, memory::host, sums_of(grads));
-    check_values(function, memory::host, angles);
+    const call_size size = check_with_angles(call, memory::host, angles, sums_of(grads));
     const gradient_sizes sizes = gradient_sizes::of(angles);
     check_gradients(grads, sizes, size.tokens);
     if constexpr (!differentiable_angle_source<Source>) {

@@ -51,10 +51,9 @@ struct call_operand {
     range_kernel kernel;
     std::span<double> grad_weight = {};
 
-    // Set by list_operands.
+    // Set by list_operands, or by a maker whose operands have one kernel.
     std::span<const void* const> list = {};  ///< all operands with this kernel and angles; empty but for the first
-    index_t weights_before = 0;              ///< entries of grad_weight of the lists before
-    bool is_listed = false;
+    index_t first_weight = -1;               ///< entries of grad_weight of the operands listed before; -1: not listed
 };
 
 struct rotation_call;
@@ -121,11 +120,22 @@ inline void check_memory_of(const rotation_call& call, memory where, std::span<c
     check_other_memory(call.function, call.tensors, {call.memory.data(), end}, may_move, call.remedy);
 }
 
-/// All checks of a call but those of the angles' values.
+/// All checks of a call but those of its angles.
 /// @param sums  of gradients, to which the call adds
 inline call_size check_call(const rotation_call& call, memory where, std::span<const other_memory> sums = {}) {
     const call_size size = check_tensors(call, where);
     if (call.check_memory != nullptr) call.check_memory(call, where, sums);
+    return size;
+}
+/// All checks of a call and of its angles. Positions, factors of tables and slots are checked only in host memory.
+template <class Source>
+call_size check_with_angles(const rotation_call& call, memory where, const Source& angles,
+                            std::span<const other_memory> sums = {}) {
+    if constexpr (requires { angles.check_fields(call.function); }) angles.check_fields(call.function);
+    const call_size size = check_call(call, where, sums);
+    if constexpr (requires { angles.check(call.function); }) {
+        if (where == memory::host) angles.check(call.function);
+    }
     return size;
 }
 
@@ -135,14 +145,13 @@ inline void list_operands(const rotation_call& call) {
     const void** end = call.lists.data();
     index_t weights = 0;
     for (call_operand& first : call.operands) {
-        if (first.is_listed) continue;
-        first.weights_before = weights;
+        if (first.first_weight >= 0) continue;
         const void** const begin = end;
         for (call_operand* o = &first; o != call.operands.data() + call.operands.size(); ++o) {
             if (o->kernel != first.kernel || o->angles != first.angles) continue;
             *end++ = o->operand;
+            o->first_weight = weights;
             weights += std::ssize(o->grad_weight);
-            o->is_listed = true;
         }
         first.list = {begin, end};
     }
@@ -159,7 +168,7 @@ inline void run_tokens(const rotation_call& call, const void* rows, const backen
             o.kernel(angles, o.list, nullptr, begin, end);
         } else {
             backend::angle_gradients of_list = *grads;
-            of_list.weights += o.weights_before;
+            of_list.weights += o.first_weight;
             o.kernel(angles, o.list, &of_list, begin, end);
         }
     }
@@ -204,7 +213,6 @@ class call_on_stack {
     static constexpr std::size_t count = 1 + sizeof...(More), each = backward_operand_type<First> ? 3 : 2;
     static constexpr std::size_t most_memory =
         (most_other_memory<First> + ... + most_other_memory<More>)+(each == 3 ? most_sums : 0);
-    static constexpr bool is_one_type = (std::same_as<First, More> && ...);
 
  public:
     /// @param kernels  of each operand; may be null if only checks are run
@@ -212,19 +220,25 @@ class call_on_stack {
     CORDAGE_ALWAYS_INLINE call_on_stack(const char* function, const Source& angles,
                                         const std::array<range_kernel, count>& kernels, const First& first,
                                         const More&... more)
-        : function_(function), sizes_{angles.batch(), angles.tokens(), angles.pairs()}, lists_{&first, &more...} {
+        : function_(function), sizes_{angles.batch(), angles.tokens(), angles.pairs()} {
         end_ = tensors_.data();
+        constexpr bool is_one_type = (std::same_as<First, More> && ...);  // known here, it takes no time in the call
         index_t operand = 0;
+        [[maybe_unused]] index_t weights = 0;
         const auto add = [&]<class O>(const O& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
             checked_tensor* const begin = end_;
             end_ = write_tensors(o, operand, begin);
             const auto at = static_cast<std::size_t>(operand);
             ::new (&operands_[at]) call_operand{&o,      {begin, end_}, check_of<O>(),    may_have_scales<O>,
                                                 &angles, kernels[at],   grad_weight_of(o)};
+            if constexpr (is_one_type) {
+                lists_[at] = &o, operands_[at].first_weight = weights;
+                weights += std::ssize(operands_[at].grad_weight);
+            }
             ++operand;
         };
         add(first), (add(more), ...);
-        if (is_one_type) operands_[0].list = lists_;
+        if constexpr (is_one_type) operands_[0].list = lists_;
     }
     call_on_stack(const call_on_stack&) = delete;
     call_on_stack& operator=(const call_on_stack&) = delete;
@@ -238,9 +252,9 @@ class call_on_stack {
  private:
     const char* function_;
     angle_sizes sizes_;
-    std::array<const void*, count> lists_;
     checked_tensor* end_;
-    union {  // constructed as far as they are used; nothing to destroy
+    std::array<const void*, count> lists_;  // this and the following: written as far as they are used
+    union {
         std::array<call_operand, count> operands_;
     };
     union {
@@ -251,25 +265,13 @@ class call_on_stack {
     };
 };
 
-/// The checks of a source whose values the host can read.
-template <class Source>
-void check_values(const char* function, memory where, const Source& angles) {
-    if constexpr (requires { angles.check(function); }) {
-        if (where == memory::host) angles.check(function);
-    }
-}
-
-/// All checks of a call. Positions, factors of tables and slots are checked only if they are in host memory.
-/// @param sums  of gradients, to which the call adds
+/// check_with_angles for operands that no call of the host rotates.
 template <memory Where, angles_of_tokens Source, class... Operands>
 call_size check_all(const char* function, const Source& angles, std::span<const other_memory> sums,
                     const Operands&... operands) {
-    if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     constexpr std::array<range_kernel, sizeof...(Operands)> no_kernels{};
     call_on_stack<Operands...> made(function, angles, no_kernels, operands...);
-    const call_size size = check_call(made.call(), Where, sums);
-    check_values(function, Where, angles);
-    return size;
+    return check_with_angles(made.call(), Where, angles, sums);
 }
 template <memory Where, angles_of_tokens Source, class... Operands>
 call_size check_all(const char* function, const Source& angles, const Operands&... operands) {

@@ -27,11 +27,7 @@ constexpr void require_source() {
     static_assert(has_phase<Source> || has_angle<Source> || has_cos_sin<Source>,
                   "cordage: a source of angles needs 'std::uint64_t phase(index_t row, index_t token, index_t pair) "
                   "const' in units of 2^-64 turn, or 'double angle(...) const' in radians; docs/extending.md");
-}
-
-// Members that belong together: one without the other is misspelt, and would be ignored.
-template <class Source>
-constexpr void require_whole_source() {
+    // Members that belong together: one without the other is misspelt, and would be ignored.
     constexpr bool has_axes = requires(const Source& s) { s.axes(); };
     constexpr bool has_axis = requires(const Source& s, index_t i) { s.axis(i); };
     constexpr bool has_bases = requires(const Source& s) { s.bases(); };
@@ -83,20 +79,17 @@ template <pairing Pairing, class Backend, class Direction, executor Executor, cl
 CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where, const Source& angles,
                                      const Operands&... operands) {
     require_source<Source>();
-    require_whole_source<Source>();
     require_operands<Direction, Operands...>();
     backend::require_rotate_range<Backend>();
     static_assert(
         !requires { Source::is_on_device; },
         "cordage: these angles lie on a device: the first argument must be on(stream)");
-    if constexpr (requires { angles.check_fields(function); }) angles.check_fields(function);
     using rows = typename decltype(angles_of_kernels<Backend, Source, Operands...>())::type;
     const std::array<range_kernel, sizeof...(Operands)> kernels{
         rotate_tokens<Pairing, Backend, Direction, rows, Operands>...};
     call_on_stack<Operands...> made(function, angles, kernels, operands...);
     const rotation_call call = made.call();
-    const call_size size = check_call(call, memory::host);
-    check_values(function, memory::host, angles);
+    const call_size size = check_with_angles(call, memory::host, angles);
     run(where, call, size, [&](index_t begin, index_t end) noexcept {
         if constexpr (std::same_as<rows, Source>) {
             run_tokens(call, nullptr, nullptr, begin, end);

@@ -17,7 +17,8 @@ namespace cordage::backend {
 ///   dL/dtheta_i += position * sum over heads dL/dphi_i        dL/dposition += sum_i theta_i dL/dphi_i, i of its axis
 ///   dL/dm       += sum grad_y . y / m
 ///
-/// grad_x is computed in compute, all other products and sums in double. The caller checks the arguments.
+/// grad_x is computed in the type that operands compute in, all other products and sums in double. The caller checks
+/// the arguments.
 template <pairing Pairing, class Source, class O>
 CORDAGE_ONE_BODY void backward_range(scalar, const Source& angles, const operand_list<O>& operands,
                                      const angle_gradients& grads, index_t begin, index_t end) noexcept {

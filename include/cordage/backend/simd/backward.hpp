@@ -143,7 +143,8 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<typename O::compute>& a
 
 }  // namespace simd_detail
 
-/// The scalar backend's function in vectors of Arch; sums over a token's heads in compute, over tokens in double.
+/// The scalar backend's function in vectors of Arch; sums over a token's heads in the compute type, over tokens in
+/// double.
 template <pairing Pairing, class Arch, class Source, class O>
 CORDAGE_ALWAYS_INLINE void backward_range(simd<Arch>, const Source& angles, const operand_list<O>& operands,
                                           const angle_gradients& grads, index_t begin, index_t end) noexcept {

@@ -291,7 +291,7 @@ CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>
 
 }  // namespace simd_detail
 
-/// The scalar backend's function in vectors of Arch, with sums over one token's heads in compute. Heads are
+/// The scalar backend's function in vectors of Arch, with sums over one token's heads in the compute type. Heads are
 /// processed in groups: after the sums of a group, grad_x of the previous group, whose lanes are still in the L1 cache.
 ///
 /// @param angle_row_of  of the same angles

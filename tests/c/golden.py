@@ -19,7 +19,8 @@ class Tensor(c.Structure):
 
 class Heads(c.Structure):
     _fields_ = [("tensor", Tensor), ("slot_mapping", c.POINTER(Tensor)), ("block_table", c.POINTER(Tensor)),
-                ("scales", c.POINTER(Tensor)), ("scales_are_given", c.c_int32), ("hadamard_size", c.c_int64)]
+                ("scales", c.POINTER(Tensor)), ("scales_are_given", c.c_int32), ("hadamard_size", c.c_int64),
+                ("scales_round_up", c.c_int32), ("scale_least", c.c_float), ("tensor_scale", c.c_float)]
 
 
 class Operand(c.Structure):

@@ -260,7 +260,14 @@ void check_cache(std::int32_t dtype, double step, const MakeView& view_of, corda
     c.tensor.data = cache.data();
     c.tensor.dtype = dtype;
     c.slot_mapping = &slot_tensor;
-    if (dtype == CORDAGE_INT8 || dtype == CORDAGE_FLOAT8_E4M3 || dtype == CORDAGE_FLOAT8_E5M2) c.scales = &scale_tensor;
+    const bool is_e8m0 = c.scales_round_up != 0, is_nvfp4 = c.tensor_scale != 0.0f;
+    const cordage_tensor byte_tensor{
+        scales.data(), is_e8m0 ? CORDAGE_FLOAT8_E8M0 : CORDAGE_FLOAT8_E4M3, 4, {blocks, block_size, heads, 4}, {}, 0};
+    if (is_e8m0 || is_nvfp4) {
+        c.scales = &byte_tensor;
+    } else if (dtype == CORDAGE_INT8 || dtype == CORDAGE_FLOAT8_E4M3 || dtype == CORDAGE_FLOAT8_E5M2) {
+        c.scales = &scale_tensor;
+    }
     by_every_instruction_set([&] {
         std::fill(cache.begin(), cache.end(), E{});
         cordage_operand o{};
@@ -293,6 +300,25 @@ TEST_CASE("c/cache: stores and moves equal the C++ calls, in every format") {
     check_cache<std::int8_t>(CORDAGE_INT8, 4.0 / 127.0, coded, dense, all);
     check_cache<fp8_e4m3>(CORDAGE_FLOAT8_E4M3, 0.5, coded, dense, all);
     check_cache<fp8_e5m2>(CORDAGE_FLOAT8_E5M2, 1.0, coded, dense, all);
+    // Scales of one byte: four lie in the float of a head.
+    const auto in_bytes = []<class Code>(Code* p, float* scales) {
+        const scale_table_of<e8m0> table{reinterpret_cast<e8m0*>(scales), 4 * block_size * heads, 4 * heads, 4};
+        return token_major(p, cache_shape, mx_blocks<Code>{table, head_dim / 4, scale_rounding::up, 0x1p-20f});
+    };
+    cordage_heads mx = dense;
+    mx.scales_round_up = 1;
+    mx.scale_least = 0x1p-20f;
+    check_cache<fp8_e4m3>(CORDAGE_FLOAT8_E4M3, 0.5, in_bytes, mx, all);
+    check_cache<fp4_e2m1_x2>(CORDAGE_FLOAT4_E2M1_X2, 2.0, in_bytes, mx, all / 2);
+    cordage_heads nv = dense;
+    nv.tensor_scale = 0.01f;
+    check_cache<fp4_e2m1_x2>(
+        CORDAGE_FLOAT4_E2M1_X2, 2.0,
+        [](fp4_e2m1_x2* p, float* scales) {
+            auto* const small = reinterpret_cast<fp8_e4m3*>(scales);
+            return token_major(p, cache_shape, nvfp4{{small, 4 * block_size * heads, 4 * heads, 4}, 0.01f});
+        },
+        nv, all / 2);
     check_cache<q8_0_block>(
         CORDAGE_Q8_0, 4.0 / 127.0, [](q8_0_block* p, float*) { return token_major(p, cache_shape, q8_0{}); }, dense,
         all / 32);

@@ -145,6 +145,9 @@ std::vector<std::vector<unsigned char>> written_by() {
     to_format(float16{}, size, true, [](float*) { return lane_groups<element_traits<float16>>{16, 0, {}}; });
     to_format(float{}, size, true, [](float*) { return halved{}; });
     with_scales(std::int8_t{});
+    to_format(fp8_e4m3{}, size, true, [](float* scales) {
+        return mxfp8_e4m3{{reinterpret_cast<e8m0*>(scales), 0, 3 * heads, 3}, head_dim / 3, scale_rounding::up};
+    });
     to_format(q8_0_block{}, size / 32, false, [](float*) { return q8_0{}; });
 
     const cos_sin_table<float> table(angles, serial{}, Backend{});

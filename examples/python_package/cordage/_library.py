@@ -10,7 +10,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent / "_lib"
 ABI = 2
 DTYPES = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int8": 5, "float8_e4m3fn": 6, "float8_e5m2": 7,
-          "q8_0": 8, "q4_0": 9, "int32": 10, "int64": 11}
+          "q8_0": 8, "q4_0": 9, "int32": 10, "int64": 11, "float4_e2m1fn_x2": 12, "float8_e8m0fnu": 13}
 PAIRINGS = {"half_split": 1, "interleaved": 2}
 POLICIES = {"unscaled": 1, "linear": 2, "ntk_aware": 3, "yarn": 4, "llama3": 5}
 SCHEDULES = {"fixed": 1, "continuous": 2, "dynamic": 3}
@@ -52,7 +52,8 @@ class AngleOptions(c.Structure):
 
 class HeadsStruct(c.Structure):
     _fields_ = [("tensor", Tensor), ("slot_mapping", c.POINTER(Tensor)), ("block_table", c.POINTER(Tensor)),
-                ("scales", c.POINTER(Tensor)), ("scales_are_given", c.c_int32), ("hadamard_size", c.c_int64)]
+                ("scales", c.POINTER(Tensor)), ("scales_are_given", c.c_int32), ("hadamard_size", c.c_int64),
+                ("scales_round_up", c.c_int32), ("scale_least", c.c_float), ("tensor_scale", c.c_float)]
 
 
 class NormStruct(c.Structure):

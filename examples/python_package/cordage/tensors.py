@@ -14,8 +14,9 @@ from ._library import DTYPES, HeadsStruct, ShapeError, Tensor, call, whole
 OF_INDICES = "int32", "int64"
 OF_POSITIONS = *OF_INDICES, "float32", "float64"
 OF_WEIGHTS = "float32", "float64", "float16", "bfloat16"
-_of_heads = tuple(name for name in DTYPES if name not in OF_INDICES)
-_block_bytes = {"q8_0": 34, "q4_0": 18}  # of 32 lanes
+OF_SCALES = "float32", "float8_e8m0fnu", "float8_e4m3fn"
+_of_heads = tuple(name for name in DTYPES if name not in (*OF_INDICES, "float8_e8m0fnu"))
+_blocks = {"q8_0": (34, 32), "q4_0": (18, 32), "float4_e2m1fn_x2": (1, 2)}  # bytes and lanes of an element
 _capsule_pointer = c.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
 _capsule_is = c.pythonapi.PyCapsule_IsValid
@@ -29,16 +30,21 @@ class Heads:
     Args:
         array: [tokens, heads, head_dim] or [batch, tokens, heads, head_dim]; a cache [blocks, block_size, heads, head_dim].
             Any strides whose last is 1. float32, float64, float16, bfloat16 (of ml_dtypes or by DLPack), and a cache also
-            int8, float8_e4m3fn, float8_e5m2 with scales, or ggml's blocks as uint8 with dtype
+            int8, float8_e4m3fn, float8_e5m2 with scales, or fp4 or ggml's blocks as uint8 with dtype
         slot_mapping: [tokens] or [batch, tokens] int32 or int64, the slot of each token; a negative one
             skips it, by custom -1
         block_table: [batch, entries] int32 or int64, the blocks of each row; a negative one skips its tokens
         scales: for int8 and float8: float32 [batch, tokens, heads] or [blocks, block_size, heads], or one axis more, the
-            groups of lanes that share a scale
-        scales_are_given: scales are read; otherwise they are computed when storing
+            groups of lanes that share a scale. Block-scaled formats have such groups: MXFP8 and MXFP4 are float8 and fp4
+            with scales in float8_e8m0fnu, NVFP4 is fp4 with scales in float8_e4m3fn, of 16 lanes each
+        scales_are_given: scales are read; otherwise they are computed when storing; only for float32
         hadamard_size: lanes of a Hadamard transform before storing, a power of two; 0: none
-        dtype: "q8_0" or "q4_0" for a dense uint8 array whose last axis is the bytes of a head; "float8_e4m3fn" or
-            "float8_e5m2" for one of codes
+        dtype: "q8_0", "q4_0" or "float4_e2m1fn_x2" for a dense uint8 array whose last axis is the bytes of a head;
+            "float8_e4m3fn" or "float8_e5m2" for one of codes
+        scales_dtype: "float8_e8m0fnu" or "float8_e4m3fn" for scales in uint8
+        scales_round_up: for float8_e8m0fnu: up, so that no lane saturates; otherwise down, as OCP MX
+        scale_least: for float8_e8m0fnu: a group's largest magnitude counts as at least this
+        tensor_scale: for NVFP4: x = tensor_scale * scale * code; None: 1
     """
     array: Any
     slot_mapping: Any = None
@@ -47,6 +53,10 @@ class Heads:
     scales_are_given: bool = False
     hadamard_size: int = 0
     dtype: str | None = None
+    scales_dtype: str | None = None
+    scales_round_up: bool = False
+    scale_least: float = 0.0
+    tensor_scale: float | None = None
 
 
 class Kept:
@@ -93,22 +103,26 @@ class Kept:
         if not isinstance(x, Heads):
             return HeadsStruct(self.tensor(name, x))
         scales = None if x.scales is None else \
-            c.pointer(self.keep(self.tensor(name + ".scales", x.scales, kinds=("float32",))))
+            c.pointer(self.keep(self.tensor(name + ".scales", x.scales, x.scales_dtype, OF_SCALES)))
+        if x.tensor_scale is not None and not x.tensor_scale > 0:
+            raise ValueError(f"{self.function}: {name}.tensor_scale {x.tensor_scale} must be positive, or None for 1")
         return HeadsStruct(self.tensor(name, x.array, x.dtype), self.indices(name + ".slot_mapping", x.slot_mapping),
                            self.indices(name + ".block_table", x.block_table), scales, int(x.scales_are_given),
-                           whole(f"{self.function}: {name}.hadamard_size", x.hadamard_size))
+                           whole(f"{self.function}: {name}.hadamard_size", x.hadamard_size), int(x.scales_round_up),
+                           x.scale_least, x.tensor_scale or 0.0)
 
     def _of_numpy(self, name, array, dtype, kinds):
         shape, size = list(array.shape), array.itemsize
         is_bytes = dtype is not None and array.dtype == np.uint8 and array.ndim > 0 and dtype in DTYPES
-        if is_bytes and dtype in _block_bytes:
-            if not array.flags.c_contiguous or shape[-1] % _block_bytes[dtype]:
+        if is_bytes and dtype in _blocks:
+            size_of, lanes = _blocks[dtype]
+            if not array.flags.c_contiguous or shape[-1] % size_of:
                 raise ShapeError(f"{self.function}: {name} {tuple(shape)} must be dense, and its last axis blocks of "
-                                 f"{_block_bytes[dtype]} bytes, as dtype is {dtype}")
-            shape[-1] = shape[-1] // _block_bytes[dtype] * 32
+                                 f"{size_of} bytes, as dtype is {dtype}")
+            shape[-1] = shape[-1] // size_of * lanes
         elif dtype is not None and not (is_bytes and dtype.startswith("float8")):
             raise ValueError(f"{self.function}: {name} {array.dtype} must be uint8, and dtype {dtype!r} one of q8_0, q4_0, "
-                             "float8_e4m3fn, float8_e5m2")
+                             "float4_e2m1fn_x2, float8_e4m3fn, float8_e5m2")
         kind = dtype or array.dtype.name
         if kind not in kinds or not array.dtype.isnative:
             raise ValueError(f"{self.function}: {name} {array.dtype} must be of {', '.join(kinds)}, in this machine's byte "

@@ -164,6 +164,21 @@ def test_norm_rotation_and_a_quantised_cache_in_one_pass():
     assert np.abs(plain - rotated(k, INV_FREQ, IDS, "half_split", FACTOR)).max() < 0.03
 
 
+@pytest.mark.parametrize("scales_dtype, lanes, options, factor, room", [
+    ("float8_e8m0fnu", 32, {"scales_round_up": True}, lambda scale: 2.0 ** (scale.astype(np.float64) - 127), 1 / 6),
+    ("float8_e4m3fn", 16, {"tensor_scale": 0.002},  # no subnormal number is met: a scale is at least 2^-6
+     lambda scale: 0.002 * (1 + (scale & 7) / 8) * 2.0 ** (scale >> 3).astype(np.float64) * 2.0 ** -7, 0.18)])
+def test_fp4_with_scales_of_one_byte(scales_dtype, lanes, options, factor, room):
+    k = numbers((5, 2, 64))
+    codes, scales = np.zeros((5, 2, 32), np.uint8), np.zeros((1, 5, 2, 64 // lanes), np.uint8)
+    out = cordage.Heads(codes, dtype="float4_e2m1fn_x2", scales=scales, scales_dtype=scales_dtype, **options)
+    cordage.rotate(cordage.Operand(k, out=out), angles=ANGLES, pairing="half_split")
+    number = np.array([0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6])
+    found = number[np.stack([codes & 15, codes >> 4], -1)].reshape(5, 2, -1, lanes) * factor(scales[0])[..., None]
+    wanted = rotated(k, INV_FREQ, IDS, "half_split", FACTOR).reshape(found.shape)
+    assert (np.abs(found - wanted) <= room * np.abs(wanted).max(-1, keepdims=True)).all()
+
+
 def test_first_lane_and_unrotated_values():
     x = numbers((5, 2, 64))
     y, v = cordage.rotate(x, cordage.Operand(x, is_unrotated=True), angles=ANGLES, pairing="half_split", first_lane=16)

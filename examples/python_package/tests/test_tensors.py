@@ -82,6 +82,10 @@ def test_positions_that_repeat_one_number_in_memory():
     (ValueError, "concurrency 0 must be", np.ones((3, 2, 8), "f4"), {"threads": 0}),
     (ValueError, r"x\[0\] float32 must be uint8, and dtype 'q8_0'", cordage.Heads(np.ones((3, 2, 8), "f4"), dtype="q8_0"),
      {"out": np.ones((3, 2, 8), "f4")}),
+    (ValueError, r"x\[0\].tensor_scale 0.0 must be positive", cordage.Heads(np.ones((3, 2, 8), "u1"), tensor_scale=0.0),
+     {"out": np.ones((3, 2, 8), "f4")}),
+    (ValueError, r"x\[0\].scales uint8 must be of float32, float8_e8m0fnu",
+     cordage.Heads(np.ones((3, 2, 8), "i1"), scales=np.ones((1, 3, 2), "u1")), {"out": np.ones((3, 2, 8), "f4")}),
     (cordage.ShapeError, "last axis blocks of 34 bytes", cordage.Heads(np.ones((3, 2, 33), "u1"), dtype="q8_0"),
      {"out": np.ones((3, 2, 32), "f4")}),
 ])

@@ -9,14 +9,26 @@
 #include <cstring>
 
 #include "cordage/backend/compiled.hpp"
+#include "cordage/tensors/block_scaled.hpp"
 #include "cordage/tensors/hadamard.hpp"
 #include "cordage/tensors/head_formats.hpp"
 #include "cordage/tensors/lane_groups.hpp"
 
 namespace cordage::backend {
 
-/// Element type of a cache.
-enum class element_code : std::uint8_t { float32, float16, bfloat16, int8, fp8_e4m3, fp8_e5m2, q8_0, q4_0 };
+/// Element type of a cache, and of its scales.
+enum class element_code : std::uint8_t {
+    float32,
+    float16,
+    bfloat16,
+    int8,
+    fp8_e4m3,
+    fp8_e5m2,
+    fp4_e2m1_x2,
+    q8_0,
+    q4_0,
+    e8m0  ///< scales only
+};
 
 /// The backend for a lane type.
 template <class Lane>
@@ -39,9 +51,14 @@ struct any_format {
     index_t hadamard_size = 0;   ///< lanes; 0: none
     index_t bytes_of_group = 0;  ///< bytes of a group of a head (tensors/lane_groups.hpp); 0: contiguous heads
     index_t group_stride = 0;    ///< bytes
-    scale_table scales = {};     ///< in floats; of int8 and fp8
+    // Of int8, fp8 and fp4:
+    element_code scale = element_code::float32;  ///< or e8m0 (mx_blocks), or fp8_e4m3 (nvfp4)
+    scale_table_of<std::uint8_t> scales = {};    ///< strides in bytes
     index_t lanes_of_scale = 0;
-    bool makes_scales = true;
+    bool makes_scales = true;                        ///< of scales in float32
+    scale_rounding rounding = scale_rounding::down;  ///< of e8m0
+    float least = 0.0f;                              ///< of e8m0
+    float tensor_scale = 1.0f;                       ///< of nvfp4
 
     template <class Lane>
     void load_head(const std::uint8_t* from, const head_place& at, float* lanes, index_t count) const noexcept {
@@ -81,16 +98,15 @@ struct any_format {
     /// Copies bytes and scales; returns false if the two formats differ.
     CORDAGE_ALWAYS_INLINE bool copy_head(const any_format& source, const std::uint8_t* from, const head_place& from_at,
                                          std::uint8_t* to, const head_place& to_at, index_t count) const noexcept {
-        if (source.element != element || source.hadamard_size != hadamard_size) return false;
+        if (source.element != element || source.scale != scale || source.hadamard_size != hadamard_size) return false;
         bool is_copied = true;
         with_elements([&]<class T, class Format>(const T*, const Format& format) CORDAGE_ALWAYS_INLINE_LAMBDA {
             bytes_of_head x, y;
             const std::uint8_t* const elements = source.in_one_piece<T, Format>(from, count, x);
             std::uint8_t* const bytes = bytes_of_group == 0 ? to : y.data();
-            if constexpr (requires { format.scales; }) {
-                is_copied = format.copy_head({source.scales, source.lanes_of_scale, source.makes_scales},
-                                             reinterpret_cast<const T*>(elements), from_at, reinterpret_cast<T*>(bytes),
-                                             to_at, count);
+            if constexpr (group_format<Format>) {
+                is_copied = format.copy_head(source.as<Format>(), reinterpret_cast<const T*>(elements), from_at,
+                                             reinterpret_cast<T*>(bytes), to_at, count);
             } else {
                 std::memmove(bytes, elements, bytes_of<T, Format>(count));
             }
@@ -102,25 +118,58 @@ struct any_format {
     friend bool operator==(const any_format&, const any_format&) noexcept = default;
     /// @throws shape_error, naming the field
     void check(const char* function, const char* name, index_t head_dim) const {
-        if ((element == element_code::q8_0 || element == element_code::q4_0) && head_dim % 32 != 0) {
-            fail<shape_error>(
-                {function, ": ", name, "'s head_dim ", head_dim, " must be a multiple of 32 in q8_0 and q4_0"});
-        }
+        with_elements([&]<class T, class Format>(const T*, const Format& format) {
+            constexpr index_t each = cordage::lanes_of_element<Format>;
+            if (head_dim % each != 0) {
+                fail<shape_error>({function, ": ", name, "'s head_dim ", head_dim, " must be a multiple of ", each,
+                                   each == 2 ? " in fp4" : " in q8_0 and q4_0"});
+            }
+            if constexpr (group_format<Format>) format.check(function, name, head_dim);
+        });
         if (hadamard_size != 0) hadamard<element_traits<float>>{hadamard_size}.check(function, name, head_dim);
-        if (has_scales()) scaled_bytes<std::int8_t>{scales, lanes_of_scale}.check(function, name, head_dim);
     }
     bool has_scales() const noexcept {
-        return element == element_code::int8 || element == element_code::fp8_e4m3 || element == element_code::fp8_e5m2;
+        return element == element_code::int8 || element == element_code::fp8_e4m3 ||
+               element == element_code::fp8_e5m2 || element == element_code::fp4_e2m1_x2;
     }
+    index_t bytes_of_scale() const noexcept { return scale == element_code::float32 ? 4 : 1; }
+    /// The scales in float.
+    scale_table float_scales() const noexcept { return table<float>(); }
 
  private:
     using bytes_of_head = std::array<std::uint8_t, most_lanes_of_head * sizeof(float)>;
 
+    template <class Scale>
+    scale_table_of<Scale> table() const noexcept {
+        constexpr auto size = static_cast<index_t>(sizeof(Scale));
+        return {reinterpret_cast<Scale*>(scales.data), scales.row_stride / size, scales.token_stride / size,
+                scales.head_stride / size};
+    }
+    /// The format itself.
+    template <class Format>
+    CORDAGE_ALWAYS_INLINE Format as() const noexcept {
+        if constexpr (std::same_as<Format, nvfp4>) {
+            return {table<fp8_e4m3>(), tensor_scale};
+        } else if constexpr (requires(Format f) { f.rounding; }) {
+            return {table<e8m0>(), lanes_of_scale, rounding, least};
+        } else if constexpr (group_format<Format>) {
+            return {table<float>(), lanes_of_scale, makes_scales};
+        } else {
+            return {};
+        }
+    }
     /// Calls f(null pointer of the element's type, its format).
     template <class F>
-    CORDAGE_ALWAYS_INLINE void with_elements(const F& f) const noexcept {
+    CORDAGE_ALWAYS_INLINE void with_elements(const F& f) const {
         const auto coded = [&]<class Code>(const Code* null) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            f(null, scaled_bytes<Code>{scales, lanes_of_scale, makes_scales});
+            if constexpr (!std::same_as<Code, std::int8_t>) {
+                if (scale == element_code::e8m0) return f(null, as<mx_blocks<Code>>());
+            }
+            if constexpr (std::same_as<Code, fp4_e2m1_x2>) {
+                f(null, as<nvfp4>());
+            } else {
+                f(null, as<scaled_bytes<Code>>());
+            }
         };
         const auto plain = [&]<class T>(const T* null) CORDAGE_ALWAYS_INLINE_LAMBDA { f(null, element_traits<T>{}); };
         switch (element) {
@@ -136,10 +185,14 @@ struct any_format {
                 return coded(static_cast<const fp8_e4m3*>(nullptr));
             case element_code::fp8_e5m2:
                 return coded(static_cast<const fp8_e5m2*>(nullptr));
+            case element_code::fp4_e2m1_x2:
+                return coded(static_cast<const fp4_e2m1_x2*>(nullptr));
             case element_code::q8_0:
                 return f(static_cast<const q8_0_block*>(nullptr), q8_0{});
             case element_code::q4_0:
                 return f(static_cast<const q4_0_block*>(nullptr), q4_0{});
+            case element_code::e8m0:
+                return;
         }
     }
     template <class T, class Format>
@@ -183,14 +236,24 @@ constexpr any_format any_format_of(const element_traits<T>&) noexcept
                        : std::same_as<T, float16> ? element_code::float16
                                                   : element_code::bfloat16};
 }
-template <class T>
-constexpr any_format any_format_of(const scaled_bytes<T>& f) noexcept {
-    return {.element = std::same_as<T, std::int8_t> ? element_code::int8
-                       : std::same_as<T, fp8_e4m3>  ? element_code::fp8_e4m3
-                                                    : element_code::fp8_e5m2,
-            .scales = f.scales,
-            .lanes_of_scale = f.lanes_of_scale,
-            .makes_scales = f.makes_scales};
+template <class T, group_format Format>
+any_format any_format_of(const Format& f) noexcept {
+    using scale = std::remove_pointer_t<decltype(f.scales.data)>;
+    constexpr auto size = static_cast<index_t>(sizeof(scale));
+    any_format made{.element = std::same_as<T, std::int8_t> ? element_code::int8
+                               : std::same_as<T, fp8_e4m3>  ? element_code::fp8_e4m3
+                               : std::same_as<T, fp8_e5m2>  ? element_code::fp8_e5m2
+                                                            : element_code::fp4_e2m1_x2,
+                    .scale = std::same_as<scale, float>  ? element_code::float32
+                             : std::same_as<scale, e8m0> ? element_code::e8m0
+                                                         : element_code::fp8_e4m3,
+                    .scales = {reinterpret_cast<std::uint8_t*>(f.scales.data), f.scales.row_stride * size,
+                               f.scales.token_stride * size, f.scales.head_stride * size},
+                    .lanes_of_scale = f.lanes_of_scale,
+                    .makes_scales = f.makes_scales};
+    if constexpr (requires { f.rounding; }) made.rounding = f.rounding, made.least = f.least;
+    if constexpr (requires { f.tensor_scale; }) made.tensor_scale = f.tensor_scale;
+    return made;
 }
 template <class T>
 constexpr any_format any_format_of(const q8_0&) noexcept {
@@ -201,13 +264,13 @@ constexpr any_format any_format_of(const q4_0&) noexcept {
     return {.element = element_code::q4_0};
 }
 template <class T, class Format>
-constexpr auto any_format_of(const hadamard<Format>& f) noexcept -> decltype(any_format_of<T>(f.inner)) {
+auto any_format_of(const hadamard<Format>& f) noexcept -> decltype(any_format_of<T>(f.inner)) {
     any_format made = any_format_of<T>(f.inner);
     made.hadamard_size = f.size;
     return made;
 }
 template <class T, class Format>
-constexpr auto any_format_of(const lane_groups<Format>& f) noexcept -> decltype(any_format_of<T>(f.inner)) {
+auto any_format_of(const lane_groups<Format>& f) noexcept -> decltype(any_format_of<T>(f.inner)) {
     any_format made = any_format_of<T>(f.inner);
     made.bytes_of_group = f.elements_of_group * static_cast<index_t>(sizeof(T));
     made.group_stride = f.group_stride * static_cast<index_t>(sizeof(T));

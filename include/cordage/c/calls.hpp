@@ -178,6 +178,9 @@ inline bool is_left_out(const argument& a, const cordage_heads& heads) {
                             : heads.scales != nullptr      ? ".scales"
                             : heads.scales_are_given != 0  ? ".scales_are_given"
                             : heads.hadamard_size != 0     ? ".hadamard_size"
+                            : heads.scales_round_up != 0   ? ".scales_round_up"
+                            : heads.scale_least != 0.0f    ? ".scale_least"
+                            : heads.tensor_scale != 0.0f   ? ".tensor_scale"
                                                            : nullptr;
     if (set != nullptr) {
         a.refuse<value_error>({".tensor must be given, as ", a.text, set, " is; all zero: x is overwritten"});

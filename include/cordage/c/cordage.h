@@ -70,7 +70,8 @@ CORDAGE_C_API cordage_status cordage_select_kernels(const char* name);
 
 /* Tensors -------------------------------------------------------------------------------------------------------- */
 
-/* Element type of a tensor. q8_0 and q4_0 are ggml's blocks of 32 lanes. */
+/* Element type of a tensor. q8_0 and q4_0 are ggml's blocks of 32 lanes; FLOAT4_E2M1_X2 is a byte of two lanes, the
+ * first in the low bits; FLOAT8_E8M0 is a power of two, for scales only. */
 enum {
     CORDAGE_FLOAT32 = 1,
     CORDAGE_FLOAT64 = 2,
@@ -82,11 +83,13 @@ enum {
     CORDAGE_Q8_0 = 8,
     CORDAGE_Q4_0 = 9,
     CORDAGE_INT32 = 10,
-    CORDAGE_INT64 = 11
+    CORDAGE_INT64 = 11,
+    CORDAGE_FLOAT4_E2M1_X2 = 12,
+    CORDAGE_FLOAT8_E8M0 = 13
 };
 
 /* A view of the caller's memory. Sizes are slowest first; strides count elements, and are all 0 for a dense tensor. For
- * q8_0 and q4_0 sizes count lanes, and strides blocks. */
+ * q8_0, q4_0 and float4 sizes count lanes, and strides blocks or bytes. */
 typedef struct cordage_tensor {
     void* data;
     int32_t dtype;
@@ -244,10 +247,15 @@ typedef struct cordage_heads {
     const cordage_tensor* slot_mapping; /* [tokens] or [batch, tokens]: the slot of each token */
     const cordage_tensor* block_table;  /* [batch, entries]: the blocks of each row */
     /* For int8 and float8: float32 [batch, tokens, heads] or [blocks, block_size, heads], or one dimension more, the
-     * groups of lanes that share a scale; given scales may also be a single number. */
+     * groups of lanes that share a scale; given scales may also be a single number. Block-scaled formats have groups:
+     * MXFP8 and MXFP4 are float8 and float4 with scales in float8_e8m0, of 32 lanes each in OCP MX; NVFP4 is float4
+     * with scales in float8_e4m3 of 16 lanes. */
     const cordage_tensor* scales;
-    int32_t scales_are_given; /* 0: scales are computed when storing; 1: they are read */
+    int32_t scales_are_given; /* 0: scales are computed when storing; 1: they are read; only 0 for scales of one byte */
     int64_t hadamard_size;    /* lanes of a Hadamard transform before storing, a power of two; 0: none */
+    int32_t scales_round_up;  /* float8_e8m0: 0: down, as OCP MX; 1: up, so that no lane saturates */
+    float scale_least;        /* float8_e8m0: a group's largest magnitude counts as at least this */
+    float tensor_scale;       /* NVFP4: x = tensor_scale * scale * code; 0: 1 */
 } cordage_heads;
 
 /* RMSNorm of each head, in the same pass. */

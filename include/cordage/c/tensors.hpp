@@ -37,6 +37,8 @@ inline constexpr element_type element_types[] = {
     {CORDAGE_Q4_0, "q4_0", sizeof(q4_0_block), 32, true, element_code::q4_0},
     {CORDAGE_INT32, "int32", 4, 1, false},
     {CORDAGE_INT64, "int64", 8, 1, false},
+    {CORDAGE_FLOAT4_E2M1_X2, "float4_e2m1_x2", 1, 2, true, element_code::fp4_e2m1_x2},
+    {CORDAGE_FLOAT8_E8M0, "float8_e8m0", 1, 1, false, element_code::e8m0},
 };
 
 /// An argument's name for messages: "operands[1].x". Converted to a string only for a message.
@@ -220,12 +222,42 @@ inline void set_slots(const argument& a, const cordage_heads& heads, index_t tok
     m.shape.tokens = is_by_block ? tokens : held;
 }
 
+/// The types that scales of a cache may have.
+inline std::initializer_list<std::int32_t> scale_types(element_code element) {
+    static constexpr std::initializer_list<std::int32_t> of_int8 = {CORDAGE_FLOAT32};
+    static constexpr std::initializer_list<std::int32_t> of_fp8 = {CORDAGE_FLOAT32, CORDAGE_FLOAT8_E8M0};
+    static constexpr std::initializer_list<std::int32_t> of_fp4 = {CORDAGE_FLOAT8_E8M0, CORDAGE_FLOAT8_E4M3};
+    return element == element_code::int8 ? of_int8 : element == element_code::fp4_e2m1_x2 ? of_fp4 : of_fp8;
+}
+
+/// Sets the type of scales and what belongs to it; the fields of other types must be 0.
+inline void set_scale_options(const argument& a, const cordage_heads& heads, element_code scale, any_format& format) {
+    format.scale = scale;
+    const bool is_e8m0 = scale == element_code::e8m0, is_nvfp4 = scale == element_code::fp8_e4m3;
+    if (!format.makes_scales && scale != element_code::float32) {
+        a.refuse<value_error>({".scales_are_given 1 must be 0 for scales of one byte, which are always computed"});
+    }
+    if (heads.scales_round_up != 0 && (heads.scales_round_up != 1 || !is_e8m0)) {
+        a.refuse<value_error>(
+            {".scales_round_up ", heads.scales_round_up, " must be 0, or 1 for scales in float8_e8m0"});
+    }
+    if (heads.scale_least != 0.0f && !is_e8m0) {
+        a.refuse<value_error>({".scale_least ", heads.scale_least, " must be 0 unless scales are in float8_e8m0"});
+    }
+    if (heads.tensor_scale != 0.0f && !is_nvfp4) {
+        a.refuse<value_error>({".tensor_scale ", heads.tensor_scale, " must be 0 unless scales are in float8_e4m3"});
+    }
+    format.rounding = heads.scales_round_up == 1 ? scale_rounding::up : scale_rounding::down;
+    format.least = heads.scale_least;
+    if (is_nvfp4) format.tensor_scale = heads.tensor_scale == 0.0f ? 1.0f : heads.tensor_scale;
+}
+
 /// Sets the scales of a cache or of a tensor without slots.
 inline void set_scales(const argument& a, const cordage_heads& heads, bool is_written, described_heads& h) {
     any_format& format = h.format;
     if (heads.scales == nullptr) {
         if (format.has_scales()) a.refuse<value_error>({".scales nullptr must be given for ", h.tensor.type->name});
-        return;
+        return set_scale_options(a, heads, element_code::float32, format);
     }
     const argument scales = a.of(".scales");
     if (!format.has_scales()) {
@@ -235,23 +267,30 @@ inline void set_scales(const argument& a, const cordage_heads& heads, bool is_wr
         a.refuse<value_error>({".scales_are_given ", heads.scales_are_given, " must be 0 or 1"});
     }
     format.makes_scales = heads.scales_are_given == 0;
-    const strided s = strided_of(scales, *heads.scales, 1, 4, {CORDAGE_FLOAT32}, is_written && format.makes_scales);
-    format.scales.data = static_cast<float*>(s.data);
-    if (s.axes == 1 && s.shape[0] == 1) return;  // one scale for all
-    const heads_shape& all = h.memory.shape;     // before slots
+    const strided s =
+        strided_of(scales, *heads.scales, 1, 4, scale_types(format.element), is_written && format.makes_scales);
+    set_scale_options(a, heads, s.type->code, format);
+    format.scales.data = static_cast<std::uint8_t*>(s.data);
+    if (s.axes == 1 && s.shape[0] == 1 && format.scale == element_code::float32) return;  // one scale for all
+    const heads_shape& all = h.memory.shape;                                              // before slots
     if (s.axes < 3 || s.shape[0] != all.batch || s.shape[1] != all.tokens || s.shape[2] != all.heads) {
         scales.refuse<shape_error>({" must be one number, or [", all.batch, ", ", all.tokens, ", ", all.heads,
                                     "], optionally with a fourth size, as the tensor"});
     }
-    format.scales.row_stride = s.strides[0];
-    format.scales.token_stride = s.strides[1];
-    format.scales.head_stride = s.strides[2];
+    const index_t size = s.type->bytes;
+    format.scales.row_stride = saturated_product(s.strides[0], size);
+    format.scales.token_stride = saturated_product(s.strides[1], size);
+    format.scales.head_stride = saturated_product(s.strides[2], size);
     if (s.axes == 4) {
         if (s.shape[3] < 1 || all.head_dim % s.shape[3] != 0 || s.stride_from_end(0) > 1) {
             scales.refuse<shape_error>(
                 {".shape[3] ", s.shape[3], " must divide head_dim ", all.head_dim, " and have stride 1"});
         }
         format.lanes_of_scale = all.head_dim / s.shape[3];
+    }
+    if (format.scale == element_code::fp8_e4m3 && format.lanes_of_scale != nvfp4::lanes_of_scale) {
+        scales.refuse<shape_error>(
+            {" must have a fourth size, head_dim / 16 = ", all.head_dim / 16, ", as 16 lanes share a scale in NVFP4"});
     }
 }
 
@@ -361,12 +400,14 @@ inline cordage_tensor tensor_from_dlpack(const char* function, const dlpack::ten
         for (const auto& [code, bits, found] :
              {known{0, 8, CORDAGE_INT8}, known{0, 32, CORDAGE_INT32}, known{0, 64, CORDAGE_INT64},
               known{2, 16, CORDAGE_FLOAT16}, known{2, 32, CORDAGE_FLOAT32}, known{2, 64, CORDAGE_FLOAT64},
-              known{4, 16, CORDAGE_BFLOAT16}, known{10, 8, CORDAGE_FLOAT8_E4M3}, known{12, 8, CORDAGE_FLOAT8_E5M2}}) {
+              known{4, 16, CORDAGE_BFLOAT16}, known{10, 8, CORDAGE_FLOAT8_E4M3}, known{12, 8, CORDAGE_FLOAT8_E5M2},
+              known{14, 8, CORDAGE_FLOAT8_E8M0}}) {
             if (t.dtype.lanes == 1 && t.dtype.code == code && t.dtype.bits == bits) return found;
         }
         a.refuse<value_error>(
             {" of type ", dlpack::detail::describe_type(t.dtype),
-             " must be float16, bfloat16, float32, float64, int8, int32, int64, float8_e4m3fn or float8_e5m2"});
+             " must be float16, bfloat16, float32, float64, int8, int32, int64, float8_e4m3fn, float8_e5m2 or "
+             "float8_e8m0fnu"});
     }();
     if (t.ndim < 1 || t.ndim > 5) a.refuse<shape_error>({".ndim ", t.ndim, " must be 1 to 5"});
     if (t.shape == nullptr) a.refuse<shape_error>({".shape nullptr must point to ", t.ndim, " sizes"});

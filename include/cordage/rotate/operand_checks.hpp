@@ -50,7 +50,12 @@ void check_norm(const char* function, const Operand& o) {
 template <class View>
 void check_scales(const char* function, const char* name, const View& v) {
     if (v.format.makes_scales) return;
-    const scale_table& table = v.format.scales;
+    const scale_table table = [&] {
+        if constexpr (requires { v.format.float_scales(); })
+            return v.format.float_scales();
+        else
+            return v.format.scales;
+    }();
     const index_t groups = v.format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / v.format.lanes_of_scale;
     const bool differ_by_token = table.row_stride != 0 || table.token_stride != 0;
     const auto count = [](index_t size, bool differ) { return differ ? size : std::min<index_t>(size, 1); };
@@ -88,13 +93,13 @@ void check_format(const char* function, memory where, const char* name, const Vi
     if constexpr (requires { v.format.check(function, name, index_t{}); }) {
         v.format.check(function, name, v.shape.head_dim);
     }
-    if constexpr (requires { v.format.makes_scales; }) {
+    if constexpr (may_have_given_scales<format>) {
         if (where == memory::host) check_scales(function, name, v);
     }
     if constexpr (requires { v.format.inner; }) check_format(function, where, name, with_format(v, v.format.inner));
 }
 
-/// The scales of a view as a tensor [batch, tokens, heads, groups] of floats; data is null for a format without scales.
+/// The scales of a view as a tensor [batch, tokens, heads, groups]; data is null for a format without scales.
 struct scales_memory {
     heads_memory view;
     bool are_made = false;
@@ -105,9 +110,14 @@ CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
         const auto& format = v.format;
         heads_shape shape = v.shape;
         shape.head_dim = format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / format.lanes_of_scale;
-        const scale_table& table = format.scales;
-        return {heads_view<float>{table.data, shape, table.row_stride, table.token_stride, table.head_stride, v.slots},
-                format.makes_scales};
+        const auto& table = format.scales;
+        index_t size = static_cast<index_t>(sizeof(*table.data)), stride = 1;  // of a scale, and of a step
+        if constexpr (requires { format.bytes_of_scale(); }) size = stride = format.bytes_of_scale();
+        heads_memory view(heads_view<float>{nullptr, shape, table.row_stride / stride, table.token_stride / stride,
+                                            table.head_stride / stride, v.slots});
+        view.data = table.data;
+        view.element_size = size;
+        return {view, format.makes_scales};
     } else if constexpr (requires { v.format.inner; }) {
         return scales_of(with_format(v, v.format.inner));
     } else {

@@ -2,6 +2,7 @@
 // Formats that store a head as a whole, with scales computed from its lanes: int8, fp8, ggml's blocks; stage tensors.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
@@ -10,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cordage/core/bits.hpp"
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
 #include "cordage/pair/format.hpp"
@@ -78,21 +80,24 @@ concept tensor_format = format_of<F, T> || head_format<F, T>;
 /// Largest head, in lanes, of a format of whole heads: heads are converted in buffers on the stack.
 inline constexpr index_t most_lanes_of_head = 2048;
 
-/// Float scales of quantised heads: [rows, tokens, heads, groups], or [blocks, block_size, heads, groups] of a cache,
-/// with any strides; along a stride of 0 all share one scale. The groups of a head are dense.
-struct scale_table {
-    float* data = nullptr;
+/// Scales of quantised heads: [rows, tokens, heads, groups], or [blocks, block_size, heads, groups] of a cache, with
+/// any strides, which count scales; along a stride of 0 all share one scale. The groups of a head are dense.
+template <class Scale>
+struct scale_table_of {
+    Scale* data = nullptr;
     index_t row_stride = 0;
     index_t token_stride = 0;
     index_t head_stride = 0;
 
     /// The scales of one row of tokens whose heads became rows.
-    scale_table heads_as_rows() const noexcept { return {data, head_stride, token_stride, 0}; }
-    friend bool operator==(const scale_table&, const scale_table&) noexcept = default;
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float* at(const head_place& place) const noexcept {
+    scale_table_of heads_as_rows() const noexcept { return {data, head_stride, token_stride, 0}; }
+    friend bool operator==(const scale_table_of&, const scale_table_of&) noexcept = default;
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Scale* at(const head_place& place) const noexcept {
         return data + place.row * row_stride + place.token * token_stride + place.head * head_stride;
     }
 };
+/// Scales in float.
+using scale_table = scale_table_of<float>;
 
 namespace tensors_detail {
 
@@ -167,25 +172,34 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexc
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float inverse_or_zero(float d) noexcept {
     return d != 0.0f ? quotient(1.0f, d) : 0.0f;
 }
+/// x, or `least` if that is larger; both >= 0. NaN if x is NaN, also under fast-math.
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float at_least(float x, float least) noexcept {
+    using lane = lane_traits<float>;
+    return lane::from_bits(lane::larger(lane::bits(x), lane::bits(least)));
+}
 /// The one of two lanes with the larger magnitude, with its sign; the first if equal. NaNs are skipped.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float larger_lane(float so_far, float x) noexcept {
     return lane_memory<float>::magnitude(x) > lane_memory<float>::magnitude(so_far) ? x : so_far;
 }
 
-/// The largest magnitude of `count` lanes. NaNs are skipped, by bits, since fast-math assumes there are none.
-template <class Lane>
+/// The largest magnitude of `count` lanes. NaNs are skipped, or, if KeepsNan, the result is NaN where one lane is, and
+/// at least 2^-126; by bits, since fast-math assumes that there are no NaNs.
+template <class Lane, bool KeepsNan = false>
 CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count) noexcept {
-    // Magnitude bits minus (bits of infinity + 1): numbers wrap below 0 and keep their order, NaNs do not wrap.
-    constexpr std::uint32_t past_infinity = 0x7f80'0001u;
+    // Words in the order of magnitudes: their bits minus (bits of infinity + 1), so that numbers wrap below 0 and NaNs
+    // do not; or their bits, where NaNs are the largest. Vectors are reduced as floats: with infinity added again, or
+    // divided by 2, so that the NaNs are numbers.
+    constexpr std::uint32_t from_bits = KeepsNan ? 0u : 0u - 0x7f80'0001u, least = KeepsNan ? 0x80'0000u : from_bits,
+                            to_number = KeepsNan ? 0u - 0x80'0000u : 0x7f80'0001u;
     const auto add = [&]<class L>(auto& so_far, lane_memory<L>, index_t at) CORDAGE_ALWAYS_INLINE_LAMBDA {
         using word = typename lane_traits<L>::word;
         const auto magnitude = lane_traits<L>::bits(lane_memory<L>::magnitude(lane_memory<L>::load(lanes + at)));
-        so_far = lane_traits<L>::larger(word(magnitude - word(past_infinity)), so_far);
+        so_far = lane_traits<L>::larger(word(magnitude + word(from_bits)), so_far);
     };
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
     constexpr index_t size = lane_memory<Lane>::size;
-    word largest(0u - past_infinity);
+    word largest(least);
     index_t i = 0;
     if (count >= 4 * size) {
         word others[3]{largest, largest, largest};
@@ -196,10 +210,10 @@ CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count)
         largest = lane::larger(lane::larger(largest, others[0]), lane::larger(others[1], others[2]));
     }
     for (; i + size <= count; i += size) add(largest, lane_memory<Lane>{}, i);
-    const float of_vectors = lane_memory<Lane>::largest(lane::from_bits(word(largest + word(past_infinity))));
-    std::uint32_t all = lane_traits<float>::bits(of_vectors) - past_infinity;
+    const float of_vectors = lane_memory<Lane>::largest(lane::from_bits(word(largest + word(to_number))));
+    std::uint32_t all = lane_traits<float>::bits(of_vectors) - to_number;
     for (; i < count; ++i) add(all, lane_memory<float>{}, i);
-    return lane_traits<float>::from_bits(all + past_infinity);
+    return lane_traits<float>::from_bits(all - from_bits);
 }
 
 /// The lane of largest magnitude with its sign, the first of equals. NaNs are skipped.
@@ -261,9 +275,20 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto q4_0_code(const L& x, float inver
     return memory::truncated(memory::min(memory::max(shifted, L(0.0f)), L(15.0f)));
 }
 
-/// Conversion between a float divided by its scale and a code of one byte.
+/// Conversion between a float divided by its scale and a code of one byte: int8, fp8, or a number of fp4.
 template <class Code>
-struct byte_code;
+struct byte_code {
+    static constexpr float largest = Code::largest;
+    template <class Lane>
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE auto code_of(const Lane& x) noexcept {
+        return fp8_bits<Code>(x);
+    }
+    template <class Lane>
+    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE Lane
+    number_of(const typename lane_traits<Lane>::word& code) noexcept {
+        return from_fp8_bits<Code, Lane>(code);
+    }
+};
 template <>
 struct byte_code<std::int8_t> {
     static constexpr float largest = 127.0f;
@@ -276,19 +301,6 @@ struct byte_code<std::int8_t> {
     number_of(const typename lane_traits<Lane>::word& code) noexcept {
         using word = typename lane_traits<Lane>::word;
         return lane_traits<Lane>::from_signed(word((code ^ word(0x80u)) - word(0x80u)));
-    }
-};
-template <int MantissaBits>
-struct byte_code<fp8<MantissaBits>> {
-    static constexpr float largest = fp8<MantissaBits>::largest;
-    template <class Lane>
-    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE auto code_of(const Lane& x) noexcept {
-        return fp8_bits<fp8<MantissaBits>>(x);
-    }
-    template <class Lane>
-    CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE Lane
-    number_of(const typename lane_traits<Lane>::word& code) noexcept {
-        return from_fp8_bits<fp8<MantissaBits>, Lane>(code);
     }
 };
 
@@ -313,27 +325,159 @@ CORDAGE_ALWAYS_INLINE void for_each_lane(index_t count, const F& f) noexcept {
     for (; i < count; ++i) f(lane_memory<float>{}, i);
 }
 
-/// lanes = scale * codes, for `count` one-byte codes.
+/// Lanes of a code of one byte: 1, in fp4 2.
+template <class Code>
+inline constexpr index_t lanes_of_code = std::same_as<Code, fp4_e2m1_x2> ? 2 : 1;
+
+/// Eight codes of four bits, one in each byte, as four bytes with two codes each, the first in the low bits.
+CORDAGE_HOST_DEVICE constexpr std::uint32_t packed_fours(std::uint64_t codes) noexcept {
+    codes = (codes | codes >> 4) & 0x00ff'00ff'00ff'00ffu;
+    codes = (codes | codes >> 8) & 0x0000'ffff'0000'ffffu;
+    return static_cast<std::uint32_t>(codes | codes >> 16);
+}
+CORDAGE_HOST_DEVICE constexpr std::uint64_t unpacked_fours(std::uint32_t bytes) noexcept {
+    std::uint64_t codes = (bytes | std::uint64_t{bytes} << 16) & 0x0000'ffff'0000'ffffu;
+    codes = (codes | codes << 8) & 0x00ff'00ff'00ff'00ffu;
+    return (codes | codes << 4) & 0x0f0f'0f0f'0f0f'0f0fu;
+}
+/// Calls f(its first lane, its lanes, room for their codes, one in each byte) for pieces of a group in fp4.
+template <class F>
+CORDAGE_ALWAYS_INLINE void for_each_piece_of_fours(index_t count, const F& f) noexcept {
+    alignas(64) std::array<std::uint8_t, 64> codes{};
+    constexpr auto most = static_cast<index_t>(codes.size());
+    for (index_t first = 0; first < count; first += most) f(first, std::min(most, count - first), codes.data());
+}
+
+/// lanes = scale * codes, for `count` lanes.
 template <class Lane, class Code>
-CORDAGE_ALWAYS_INLINE void load_codes(const Code* codes, float scale, float* lanes, index_t count) noexcept {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes);
+CORDAGE_ALWAYS_INLINE void load_codes(const std::uint8_t* codes, float scale, float* lanes, index_t count) noexcept {
     for_each_lane<Lane>(count, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const auto code = lane_memory<L>::load_bytes(bytes + i);
+        const auto code = lane_memory<L>::load_bytes(codes + i);
         lane_memory<L>::store(L(scale) * byte_code<Code>::template number_of<L>(code), lanes + i);
     });
 }
+template <class Lane, class Code>
+CORDAGE_ALWAYS_INLINE void load_codes(const Code* codes, float scale, float* lanes, index_t count) noexcept {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes);
+    if constexpr (lanes_of_code<Code> == 1) {
+        load_codes<Lane, Code>(bytes, scale, lanes, count);
+    } else {
+        for_each_piece_of_fours(count, [&](index_t first, index_t some, auto* room) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            for (index_t i = 0; i < some; i += 8) {
+                const auto here = static_cast<std::size_t>(std::min<index_t>(4, (some - i) / 2));
+                std::uint32_t packed = 0;
+                std::memcpy(&packed, bytes + (first + i) / 2, here);
+                const std::uint64_t spread = unpacked_fours(packed);
+                std::memcpy(room + i, &spread, 2 * here);
+            }
+            load_codes<Lane, Code>(room, scale, lanes + first, some);
+        });
+    }
+}
 /// codes = code_of(lanes * inverse); code_of maps floats of a lane type to its words.
+template <class Lane, class CodeOf>
+CORDAGE_ALWAYS_INLINE void store_codes(const float* lanes, float inverse, std::uint8_t* codes, index_t count,
+                                       const CodeOf& code_of) noexcept {
+    for_each_lane<Lane>(count, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        const L x = lane_memory<L>::load(lanes + i) * L(inverse);
+        lane_memory<L>::store_bytes(code_of(x), codes + i);
+    });
+}
 template <class Lane, class Code, class CodeOf>
 CORDAGE_ALWAYS_INLINE void store_codes(const float* lanes, float inverse, Code* codes, index_t count,
                                        const CodeOf& code_of) noexcept {
     auto* bytes = reinterpret_cast<std::uint8_t*>(codes);
-    for_each_lane<Lane>(count, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const L x = lane_memory<L>::load(lanes + i) * L(inverse);
-        lane_memory<L>::store_bytes(code_of(x), bytes + i);
+    if constexpr (lanes_of_code<Code> == 1) {
+        store_codes<Lane>(lanes, inverse, bytes, count, code_of);
+    } else {
+        for_each_piece_of_fours(count, [&](index_t first, index_t some, auto* room) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            store_codes<Lane>(lanes + first, inverse, room, some, code_of);
+            for (index_t i = 0; i < some; i += 8) {
+                const auto here = static_cast<std::size_t>(std::min<index_t>(4, (some - i) / 2));
+                std::uint64_t spread = 0;
+                std::memcpy(&spread, room + i, 2 * here);
+                const std::uint32_t packed = packed_fours(spread);
+                std::memcpy(bytes + (first + i) / 2, &packed, here);
+            }
+        });
+    }
+}
+
+/// Calls f(its first scale, its first lane, its lanes) for each group of a head.
+template <class Format, class F>
+CORDAGE_ALWAYS_INLINE void for_each_group(const Format& format, const head_place& at, index_t count,
+                                          const F& f) noexcept {
+    const index_t each = format.lanes_of_scale == 0 ? count : format.lanes_of_scale;
+    auto* scale = format.scales.at(at);
+    for (index_t first = 0; first < count; first += each) f(scale++, first, each);
+}
+/// @throws shape_error, naming the field
+template <class Format>
+void check_groups(const Format& format, const char* function, const char* name, index_t head_dim) {
+    if (format.scales.data == nullptr)
+        fail<shape_error>({function, ": ", name, "'s scales.data nullptr must point to the scales"});
+    constexpr index_t least = Format::lanes_of_element;
+    const index_t each = format.lanes_of_scale;
+    if (each < 0 || (each > 0 && (head_dim % each != 0 || each % least != 0))) {
+        fail<shape_error>({function, ": ", name, "'s lanes_of_scale ", each, " must ", least > 1 ? "be even and " : "",
+                           "divide head_dim ", head_dim, ", or be 0"});
+    }
+}
+/// Heads of a group_format, read, written and copied.
+template <class Lane, class Format, class Code>
+CORDAGE_ALWAYS_INLINE void load_groups(const Format& format, const Code* from, const head_place& at, float* lanes,
+                                       index_t count) noexcept {
+    for_each_group(format, at, count, [&](const auto* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        load_codes<Lane>(from + first / lanes_of_code<Code>, format.factor_of(*scale), lanes + first, some);
     });
+}
+template <class Lane, class Format, class Code>
+CORDAGE_ALWAYS_INLINE void store_groups(const Format& format, const float* lanes, index_t count, Code* to,
+                                        const head_place& at) noexcept {
+    for_each_group(format, at, count, [&](auto* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        float largest = 0.0f;
+        if (format.makes_scales) largest = largest_magnitude<Lane, Format::keeps_nan>(lanes + first, some);
+        store_codes<Lane>(lanes + first, format.write_scale(largest, scale), to + first / lanes_of_code<Code>, some,
+                          [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return byte_code<Code>::code_of(x); });
+    });
+}
+template <class Format, class Code>
+CORDAGE_ALWAYS_INLINE bool copy_groups(const Format& source, const Code* from, const head_place& from_at,
+                                       const Format& format, Code* to, const head_place& to_at,
+                                       index_t count) noexcept {
+    if (source.lanes_of_scale != format.lanes_of_scale) return false;
+    const auto* of_source = source.scales.at(from_at);
+    bool is_equal = true;
+    for_each_group(format, to_at, count, [&](auto* scale, index_t, index_t) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        if (format.makes_scales) *scale = *of_source;
+        if (!format.makes_scales && !(*scale == *of_source)) is_equal = false;
+        ++of_source;
+    });
+    if (is_equal) copy_elements(from, to, count / lanes_of_code<Code>);
+    return is_equal;
 }
 
 }  // namespace tensors_detail
+
+/// Formats whose groups of lanes have a scale each in a table, and codes of one byte.
+///
+///   scales, lanes_of_scale                 the table, and the lanes of a group; 0: all lanes of the head
+///   makes_scales                           whether scales are computed, or given; a constant where they never are
+///   keeps_nan                              whether a NaN makes the whole group NaN
+///   factor_of(scale)                       the factor of a group's codes
+///   write_scale(largest magnitude, scale)  writes a computed scale; returns what lanes are multiplied by before they
+///                                          are rounded to codes
+template <class F>
+concept group_format = requires(const F& f, float largest) {
+    requires std::same_as<decltype(f.write_scale(largest, f.scales.data)), float>;
+    requires std::same_as<decltype(f.factor_of(*f.scales.data)), float>;
+    { f.lanes_of_scale } -> std::convertible_to<index_t>;
+    { f.makes_scales } -> std::convertible_to<bool>;
+    { F::keeps_nan } -> std::convertible_to<bool>;
+};
+/// Whether scales of a format may be given: whether makes_scales is a member and no constant.
+template <class F>
+inline constexpr bool may_have_given_scales = requires(F f) { f.makes_scales = false; };
 
 /// Codes of one byte, int8 or fp8, times a float scale: x = scale * code.
 ///
@@ -347,6 +491,8 @@ struct scaled_bytes {
     using compute = float;
     static constexpr index_t lanes_of_element = 1;
 
+    static constexpr bool keeps_nan = false;
+
     scale_table scales;
     index_t lanes_of_scale = 0;  ///< lanes that share a scale; 0: all lanes of the head
     bool makes_scales = true;    ///< false: scales are given, and read
@@ -354,58 +500,36 @@ struct scaled_bytes {
     template <class Lane>
     CORDAGE_ALWAYS_INLINE void load_head(const Code* from, const head_place& at, float* lanes,
                                          index_t count) const noexcept {
-        for_each_group(at, count, [&](const float* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            tensors_detail::load_codes<Lane>(from + first, *scale, lanes + first, some);
-        });
+        tensors_detail::load_groups<Lane>(*this, from, at, lanes, count);
     }
     template <class Lane>
     CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, Code* to,
                                           const head_place& at) const noexcept {
-        for_each_group(at, count, [&](float* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if (makes_scales) {
-                *scale = tensors_detail::made_scale<Code>(tensors_detail::largest_magnitude<Lane>(lanes + first, some));
-            }
-            const float inverse = tensors_detail::quotient(1.0f, *scale);
-            tensors_detail::store_codes<Lane>(lanes + first, inverse, to + first, some,
-                                              [](const auto& x)
-                                                  CORDAGE_ALWAYS_INLINE_LAMBDA { return code_type::code_of(x); });
-        });
+        tensors_detail::store_groups<Lane>(*this, lanes, count, to, at);
     }
-
     /// Copies codes and scales; returns false where scales are given and differ.
     CORDAGE_ALWAYS_INLINE bool copy_head(const scaled_bytes& source, const Code* from, const head_place& from_at,
                                          Code* to, const head_place& to_at, index_t count) const noexcept {
-        if (source.lanes_of_scale != lanes_of_scale) return false;
-        const float* of_source = source.scales.at(from_at);
-        bool is_equal = true;
-        for_each_group(to_at, count, [&](float* scale, index_t, index_t) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if (makes_scales) *scale = *of_source;
-            if (!makes_scales && *scale != *of_source) is_equal = false;
-            ++of_source;
-        });
-        if (is_equal) tensors_detail::copy_elements(from, to, count);
-        return is_equal;
+        return tensors_detail::copy_groups(source, from, from_at, *this, to, to_at, count);
+    }
+
+    /// The scale; NaN where a given one is invalid, as only a device meets it.
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float factor_of(float scale) const noexcept {
+        const bool is_usable = makes_scales || (is_finite(scale) && scale != 0.0f);
+        return is_usable ? scale : lane_traits<float>::from_bits(0x7fff'ffffu);
+    }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float write_scale(float largest, float* scale) const noexcept {
+        if (!makes_scales) return tensors_detail::quotient(1.0f, factor_of(*scale));
+        const float made = tensors_detail::made_scale<Code>(largest);
+        *scale = made;
+        return tensors_detail::quotient(1.0f, made);
     }
 
     scaled_bytes heads_as_rows() const noexcept { return {scales.heads_as_rows(), lanes_of_scale, makes_scales}; }
     friend bool operator==(const scaled_bytes&, const scaled_bytes&) noexcept = default;
     /// @throws shape_error, naming the field
     void check(const char* function, const char* name, index_t head_dim) const {
-        if (scales.data == nullptr)
-            fail<shape_error>({function, ": ", name, "'s scales.data nullptr must point to the scales"});
-        if (lanes_of_scale < 0 || (lanes_of_scale > 0 && head_dim % lanes_of_scale != 0)) {
-            fail<shape_error>({function, ": ", name, "'s lanes_of_scale ", lanes_of_scale, " must divide head_dim ",
-                               head_dim, ", or be 0"});
-        }
-    }
-
- private:
-    using code_type = tensors_detail::byte_code<Code>;
-    template <class F>
-    CORDAGE_ALWAYS_INLINE void for_each_group(const head_place& at, index_t count, const F& f) const noexcept {
-        const index_t each = lanes_of_scale == 0 ? count : lanes_of_scale;
-        float* scale = scales.at(at);
-        for (index_t first = 0; first < count; first += each) f(scale++, first, each);
+        tensors_detail::check_groups(*this, function, name, head_dim);
     }
 };
 

@@ -159,10 +159,20 @@ std::vector<float> special_lanes(std::size_t count) {
     return x;
 }
 
+template <class F>
+struct scale_of {
+    using type = float;
+};
+template <group_format F>
+struct scale_of<F> {
+    using type = std::remove_pointer_t<decltype(F{}.scales.data)>;
+};
+
 template <class T, class F>
 struct stored {
+    using scale = typename scale_of<F>::type;
     std::vector<T> elements;
-    std::vector<float> scales;
+    std::vector<scale> scales;
     F format;
 
     heads_view<T, F> view(const heads_shape& shape) {
@@ -175,11 +185,13 @@ struct stored {
 };
 template <class T, class F>
 stored<T, F> room_for(const heads_shape& s, F format) {
-    std::vector<float> scales;
+    using scale = typename scale_of<F>::type;
+    std::vector<scale> scales;
     if constexpr (requires { format.scales; }) {
         const index_t groups = format.lanes_of_scale == 0 ? 1 : s.head_dim / format.lanes_of_scale;
         format.scales = {nullptr, s.tokens * s.heads * groups, s.heads * groups, groups};
-        scales.assign(static_cast<std::size_t>(s.batch * s.tokens * s.heads * groups), 0.03125f);
+        scales.resize(static_cast<std::size_t>(s.batch * s.tokens * s.heads * groups));
+        if constexpr (std::same_as<scale, float>) std::ranges::fill(scales, 0.03125f);
     }
     const index_t elements = s.batch * s.tokens * s.heads * elements_of_head<F>(s.head_dim);
     return {std::vector<T>(static_cast<std::size_t>(elements)), scales, format};
@@ -296,6 +308,18 @@ TEST_CASE("backend/cuda/heads: formats of whole heads have the scalar backend's 
         check_format<fp8_e4m3>(scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = 45, .makes_scales = false}, odd,
                                processors);
         check_format<fp8_e4m3>(scaled_bytes<fp8_e4m3>{}, long_heads, processors);
+    }
+}
+
+TEST_CASE("backend/cuda/heads: block-scaled formats have the scalar backend's bytes") {
+    for (const index_t processors : {1, 132}) {
+        const heads_shape shape{1, 5, 11, 128}, narrow{1, 3, 2, 96};
+        check_format<fp8_e4m3>(mxfp8_e4m3{}, shape, processors);
+        check_format<fp8_e4m3>(mxfp8_e4m3{{}, 128, scale_rounding::up, 1e-4f}, shape, processors);
+        check_format<fp4_e2m1_x2>(mxfp4{}, shape, processors);
+        check_format<fp4_e2m1_x2>(mxfp4{{}, 6, scale_rounding::up}, narrow, processors);
+        check_format<fp4_e2m1_x2>(nvfp4{{}, 0.002f}, shape, processors);
+        check_format<fp4_e2m1_x2>(nvfp4{}, narrow, processors);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "cordage/core/bits.hpp"
+#include "cordage/tensors/block_scaled.hpp"
 #include "cordage/tensors/hadamard.hpp"
 #include "cordage/tensors/head_formats.hpp"
 #include "cordage/tensors/lane_groups.hpp"
@@ -21,7 +22,8 @@ namespace cordage {
 ///   load(format, head, place, unit, lanes)                 the unit's lanes_of_unit floats
 ///   write_scale(format, largest, head, place, group)         called by one thread when all lanes are known. `largest`:
 ///                                                            the group's first lane of largest magnitude, with sign;
-///                                                            NaN if the head has invalid input. Returns the `number`
+///                                                            NaN if the head has invalid input, or, in a format whose
+///                                                            keeps_nan is true, one lane is NaN. Returns the `number`
 ///                                                            passed to `store`
 ///   store(format, lanes, number, head, unit)               the unit's lanes as elements
 ///
@@ -44,6 +46,12 @@ CORDAGE_HOST_DEVICE constexpr const Inner& stored_format(const hadamard<Inner>& 
 template <class Inner>
 CORDAGE_HOST_DEVICE constexpr const auto& stored_format(const lane_groups<Inner>& format) noexcept {
     return stored_format(format.inner);
+}
+/// The larger of two magnitudes. NaNs are skipped, unless the format keeps them.
+template <class Format>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float larger_magnitude(float a, float b) noexcept {
+    if constexpr (requires { requires Format::keeps_nan; }) return tensors_detail::at_least(a, b);
+    return fmaxf(a, b);
 }
 /// Elements from where a lane's would lie in a head without groups to where it lies.
 template <class Format>
@@ -74,38 +82,37 @@ concept device_head_format =
 
 }  // namespace backend
 
-/// Bytes and their scales.
-template <class Code>
-struct device_format<scaled_bytes<Code>> {
-    using format = scaled_bytes<Code>;
-    using code = tensors_detail::byte_code<Code>;
-    static constexpr int lanes_of_unit = 1;
+/// Codes of one byte, with one lane or two, and a table of scales.
+template <group_format Format>
+struct device_format<Format> {
+    static constexpr int lanes_of_unit = static_cast<int>(Format::lanes_of_element);
 
-    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const format& f, index_t head_dim) noexcept {
+    CORDAGE_HOST_DEVICE static index_t lanes_of_scale(const Format& f, index_t head_dim) noexcept {
         return f.lanes_of_scale == 0 ? head_dim : f.lanes_of_scale;
     }
-    CORDAGE_HOST_DEVICE static void load(const format& f, const Code* head, const head_place& at, index_t unit,
+    template <class Code>
+    CORDAGE_HOST_DEVICE static void load(const Format& f, const Code* head, const head_place& at, index_t unit,
                                          float* lanes) noexcept {
-        const float scale = scale_at(f, at, f.lanes_of_scale == 0 ? 0 : unit / f.lanes_of_scale);
-        lanes[0] = scale * code::template number_of<float>(std::uint32_t{__builtin_bit_cast(std::uint8_t, head[unit])});
+        const index_t group = f.lanes_of_scale == 0 ? 0 : unit * lanes_of_unit / f.lanes_of_scale;
+        const float factor = f.factor_of(f.scales.at(at)[group]);
+        std::uint32_t codes = __builtin_bit_cast(std::uint8_t, head[unit]);
+        for (int i = 0; i < lanes_of_unit; ++i, codes >>= 4) {
+            lanes[i] = factor * tensors_detail::byte_code<Code>::template number_of<float>(codes);
+        }
     }
-    CORDAGE_HOST_DEVICE static float write_scale(const format& f, float largest, Code*, const head_place& at,
+    template <class Code>
+    CORDAGE_HOST_DEVICE static float write_scale(const Format& f, float largest, Code*, const head_place& at,
                                                  index_t group) noexcept {
-        if (!f.makes_scales) return tensors_detail::quotient(1.0f, scale_at(f, at, group));
-        const float scale = tensors_detail::made_scale<Code>(lane_memory<float>::magnitude(largest));
-        f.scales.at(at)[group] = scale;
-        return tensors_detail::quotient(1.0f, scale);
+        return f.write_scale(lane_memory<float>::magnitude(largest), f.scales.at(at) + group);
     }
-    CORDAGE_HOST_DEVICE static void store(const format&, const float* lanes, float inverse, Code* head,
+    template <class Code>
+    CORDAGE_HOST_DEVICE static void store(const Format&, const float* lanes, float inverse, Code* head,
                                           index_t unit) noexcept {
-        const auto byte = static_cast<std::uint8_t>(code::code_of(lanes[0] * inverse));
-        head[unit] = __builtin_bit_cast(Code, byte);
-    }
-    /// A given scale; NaN where it is invalid.
-    CORDAGE_HOST_DEVICE static float scale_at(const format& f, const head_place& at, index_t group) noexcept {
-        const float scale = f.scales.at(at)[group];
-        const bool is_scale = f.makes_scales || (is_finite(scale) && scale != 0.0f);
-        return is_scale ? scale : lane_traits<float>::from_bits(0x7fff'ffffu);
+        std::uint32_t codes = 0;
+        for (int i = 0; i < lanes_of_unit; ++i) {
+            codes |= std::uint32_t{tensors_detail::byte_code<Code>::code_of(lanes[i] * inverse)} << (4 * i);
+        }
+        head[unit] = __builtin_bit_cast(Code, static_cast<std::uint8_t>(codes));
     }
 };
 

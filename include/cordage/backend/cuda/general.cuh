@@ -171,19 +171,27 @@ class general_work {
         const float scale = __fdiv_rn(1.0f, __fsqrt_rn(static_cast<float>(size)));
         for_each_lane([&](std::int32_t, float& z) { z = __fmul_rn(z, scale); });
     }
-    // The first lane of largest magnitude, with its sign, of `count` lanes from `first` on. NaNs are skipped.
+    // The first lane of largest magnitude, with its sign, of `count` lanes from `first` on. NaNs are skipped, unless
+    // the format keeps them.
     __device__ float largest_lane(std::int32_t first, std::int32_t count) const {
+        using format = std::remove_cvref_t<decltype(stored_format(o_.y.format))>;
+        const auto is_larger = [](float a, float b) {
+            if constexpr (requires { requires format::keeps_nan; }) {
+                return lane_traits<float>::bits(fabsf(a)) > lane_traits<float>::bits(fabsf(b));
+            }
+            return fabsf(a) > fabsf(b);
+        };
         float largest = 0.0f;
         std::int32_t at = count;
         for (std::int32_t i = member(); i < count; i += step()) {
             const float z = lanes()[first + i];
-            if (fabsf(z) > fabsf(largest)) largest = z, at = i;
+            if (is_larger(z, largest)) largest = z, at = i;
         }
         for (int distance = 1; distance < kernel::team_size; distance *= 2) {
             const float other = __shfl_xor_sync(0xffff'ffffu, largest, distance);
             const std::int32_t other_at = __shfl_xor_sync(0xffff'ffffu, at, distance);
-            const bool is_larger = fabsf(other) > fabsf(largest) || (fabsf(other) == fabsf(largest) && other_at < at);
-            if (is_larger) largest = other, at = other_at;
+            const bool is_first = fabsf(other) == fabsf(largest) && other_at < at;
+            if (is_larger(other, largest) || is_first) largest = other, at = other_at;
         }
         return is_invalid_ && k_.pairs > 0 ? lane_traits<float>::from_bits(0x7fff'ffffu) : largest;
     }

@@ -146,7 +146,8 @@ class operand_in_registers {
     template <bool Makes>
     __device__ float number_of(Y* y, float largest, std::int32_t head, std::int32_t group) const {
         auto of = written_.format;
-        if constexpr (requires { of.makes_scales; }) of.makes_scales = Makes;  // known here, which saves code
+        if constexpr (may_have_given_scales<typename Written::format_type>)
+            of.makes_scales = Makes;  // known here, which saves code
         return format::write_scale(of, largest, y, {place_.row, place_.token, head}, group);
     }
     __device__ float given(Y* y, std::int32_t lane, std::int32_t head) const {
@@ -162,22 +163,23 @@ class operand_in_registers {
             return;
         }
         const float invalid = lane_traits<float>::from_bits(0x7fff'ffffu);
+        const auto larger = [](float a, float b) { return larger_magnitude<typename Written::format_type>(a, b); };
         float largest[runs::count];
 #pragma unroll
         for (int r = 0; r < runs::count; ++r) {
             largest[r] = 0.0f;
-            for (int i = 0; i < runs::length; ++i) largest[r] = fmaxf(largest[r], fabsf(lanes[r * runs::length + i]));
+            for (int i = 0; i < runs::length; ++i) largest[r] = larger(largest[r], fabsf(lanes[r * runs::length + i]));
         }
         const std::int32_t size = lanes_of_scale();
         if (size == head_dim()) {
             float of_head = largest[0];
-            for (int r = 1; r < runs::count; ++r) of_head = fmaxf(of_head, largest[r]);
+            for (int r = 1; r < runs::count; ++r) of_head = larger(of_head, largest[r]);
             for_each_other([&](std::int32_t lane) {
                 float z[E];
                 load_other(x, lane, z);
-                for (int i = 0; i < E; ++i) of_head = fmaxf(of_head, fabsf(z[i]));
+                for (int i = 0; i < E; ++i) of_head = larger(of_head, fabsf(z[i]));
             });
-            of_head = team_.largest(of_head, team_.size);
+            of_head = team_.largest(of_head, team_.size, larger);
             if (team_.member == 0) of_others = number_of<true>(y, is_invalid_ ? invalid : of_head, head, 0);
             of_others = team_.of_first(of_others, team_.size);
 #pragma unroll
@@ -186,7 +188,7 @@ class operand_in_registers {
             const std::int32_t threads = size / runs::length;
 #pragma unroll
             for (int r = 0; r < runs::count; ++r) {
-                const float of_group = team_.largest(largest[r], threads);
+                const float of_group = team_.largest(largest[r], threads, larger);
                 if (is_active() && team_.member % threads == 0) {
                     numbers[r] = number_of<true>(y, is_invalid_ ? invalid : of_group, head, lane(r) / size);
                 }

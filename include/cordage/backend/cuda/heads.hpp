@@ -114,8 +114,8 @@ template <class Format, class Y>
 inline constexpr bool is_run_format = false;
 template <piece_element Y>
 inline constexpr bool is_run_format<element_traits<Y>, Y> = true;
-template <class Code>
-inline constexpr bool is_run_format<scaled_bytes<Code>, Code> = true;
+template <group_format Format, class Y>
+inline constexpr bool is_run_format<Format, Y> = true;
 template <>
 inline constexpr bool is_run_format<q8_0, q8_0_block> = true;
 
@@ -184,9 +184,12 @@ bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexc
         !has_heads_of_pieces(o.x, runs::others, 16)) {
         return false;
     }
-    constexpr index_t size = static_cast<index_t>(sizeof(*o.y.data)), bytes = std::min<index_t>(16, runs::lanes * size);
-    const bool has_runs = lanes_of_element<std::remove_cvref_t<decltype(o.y.format)>> > 1 ||
-                          (has_heads_of_pieces(o.y, bytes / size, bytes) && o.first_lane * size % bytes == 0);
+    using format = std::remove_cvref_t<decltype(o.y.format)>;
+    constexpr index_t size = static_cast<index_t>(sizeof(*o.y.data)),
+                      each = std::min<index_t>(2, lanes_of_element<format>);
+    constexpr index_t bytes = std::min<index_t>(16, runs::lanes / each * size);
+    const bool has_runs = std::same_as<format, q8_0> ||
+                          (has_heads_of_pieces(o.y, bytes / size, bytes) && o.first_lane / each * size % bytes == 0);
     if constexpr (Operand::is_normalized) {
         if (o.norm.is_over_all_heads || !is_aligned(o.norm.weight, 16) ||
             o.first_lane * static_cast<index_t>(sizeof(*o.norm.weight)) % 16 != 0) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How runs of lanes are stored in each format: elements, scaled bytes, ggml's q8_0; serves the CUDA kernels.
+// How runs of lanes are stored in each format: elements, codes of a byte or of four bits with scales, ggml's q8_0;
+// serves the CUDA kernels.
 #pragma once
 
 #include "cordage/backend/cuda/pairs.cuh"
 #include "cordage/core/bits.hpp"
-#include "cordage/tensors/head_formats.hpp"
+#include "cordage/tensors/block_scaled.hpp"
 
 namespace cordage::backend {
 
@@ -37,9 +38,9 @@ template <int L, piece_element T>
 __device__ void store_run(const element_traits<T>&, T* head, std::int32_t lane, const float* x, float) {
     run_of<T, L>::packed(x).store(head + lane);
 }
-/// scaled bytes,
-template <int L, class Code>
-__device__ void store_run(const scaled_bytes<Code>&, Code* head, std::int32_t lane, const float* x, float inverse) {
+/// codes of one byte,
+template <int L, group_format Format, class Code>
+__device__ void store_run(const Format&, Code* head, std::int32_t lane, const float* x, float inverse) {
     static_assert(L % 4 == 0);
     run_of<Code, L> run;
     std::uint32_t words[L / 4];
@@ -50,6 +51,17 @@ __device__ void store_run(const scaled_bytes<Code>&, Code* head, std::int32_t la
     }
     std::memcpy(run.part, words, L);
     run.store(head + lane);
+}
+/// of four bits,
+template <int L, group_format Format>
+__device__ void store_run(const Format&, fp4_e2m1_x2* head, std::int32_t lane, const float* x, float inverse) {
+    static_assert(L % 4 == 0);
+    run_of<fp4_e2m1_x2, L / 2> run;
+    std::uint32_t words[(L + 7) / 8] = {};
+#pragma unroll
+    for (int i = 0; i < L; ++i) words[i / 8] |= fp8_bits<fp4_e2m1_x2>(x[i] * inverse) << (4 * (i % 8));
+    std::memcpy(run.part, words, L / 2);
+    run.store(head + lane / 2);
 }
 /// and codes two at a time, as far as blocks of 34 bytes are aligned.
 template <int L>

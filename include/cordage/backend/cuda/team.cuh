@@ -35,9 +35,10 @@ struct team {
     }
     /// What the first of each `width` members has.
     __device__ float of_first(float x, std::int32_t width) const { return __shfl_sync(mask, x, 0, width); }
-    /// NaNs are skipped.
-    __device__ float largest(float x, std::int32_t width) const {
-        return reduced(x, width, [](float a, float b) { return fmaxf(a, b); });
+    /// The largest of `width` members, by larger(a, b).
+    template <class F>
+    __device__ float largest(float x, std::int32_t width, const F& larger) const {
+        return reduced(x, width, larger);
     }
 
  private:

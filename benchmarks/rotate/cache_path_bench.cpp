@@ -33,7 +33,8 @@ struct cache_path {
     std::vector<C> keys =
                        std::vector<C>(static_cast<std::size_t>(slots * kv_heads * elements_of_head<Format>(head_dim))),
                    values = keys;
-    std::vector<float> key_scales = std::vector<float>(static_cast<std::size_t>(slots * kv_heads)),
+    // A float for each head, or up to eight scales of one byte.
+    std::vector<float> key_scales = std::vector<float>(static_cast<std::size_t>(2 * slots * kv_heads)),
                        value_scales = key_scales, weights = std::vector<float>(head_dim, 1.01f);
     std::vector<std::int32_t> slot_mapping = std::vector<std::int32_t>(static_cast<std::size_t>(tokens)),
                               position_ids = slot_mapping;
@@ -54,7 +55,12 @@ struct cache_path {
     }
     auto cached(std::vector<C>& cache, std::vector<float>& scales) {
         Format format;
-        if constexpr (requires { format.scales; }) format.scales = {scales.data(), block_size * kv_heads, kv_heads, 1};
+        if constexpr (requires { format.scales; }) {
+            using scale = std::remove_pointer_t<decltype(format.scales.data)>;
+            const index_t groups = format.lanes_of_scale == 0 ? 1 : head_dim / format.lanes_of_scale;
+            format.scales = {reinterpret_cast<scale*>(scales.data()), block_size * kv_heads * groups, kv_heads * groups,
+                             groups};
+        }
         return in_slots(token_major(cache.data(), {blocks, block_size, kv_heads, head_dim}, format),
                         slot_mapping.data(), 1, tokens);
     }
@@ -131,6 +137,9 @@ const int registered = [] {
         add<bfloat16, fp8_e4m3, scaled_bytes<fp8_e4m3>>("fp8", tokens);
         add<bfloat16, std::int8_t, scaled_bytes<std::int8_t>>("int8", tokens);
         add<bfloat16, q8_0_block, q8_0>("q8_0", tokens);
+        add<bfloat16, fp8_e4m3, mxfp8_e4m3>("mxfp8", tokens);
+        add<bfloat16, fp4_e2m1_x2, mxfp4>("mxfp4", tokens);
+        add<bfloat16, fp4_e2m1_x2, nvfp4>("nvfp4", tokens);
     }
     return 0;
 }();

@@ -76,7 +76,9 @@ auto cache_view(const at::Tensor& cache, const at::Tensor& scales, const char* n
                                          format};
         };
         if constexpr (std::same_as<T, std::uint8_t>) {
-            return in_format(backend::any_format{.element = *code_of(cache), .scales = table});
+            backend::any_format format = backend::any_format_of<std::int8_t>(scaled_bytes<std::int8_t>{table});
+            format.element = *code_of(cache);
+            return in_format(format);
         } else {
             return in_format(scaled_bytes<T>{table});
         }

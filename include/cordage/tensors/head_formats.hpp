@@ -329,50 +329,36 @@ CORDAGE_ALWAYS_INLINE void for_each_lane(index_t count, const F& f) noexcept {
 template <class Code>
 inline constexpr index_t lanes_of_code = std::same_as<Code, fp4_e2m1_x2> ? 2 : 1;
 
-/// Eight codes of four bits, one in each byte, as four bytes with two codes each, the first in the low bits.
-CORDAGE_HOST_DEVICE constexpr std::uint32_t packed_fours(std::uint64_t codes) noexcept {
-    codes = (codes | codes >> 4) & 0x00ff'00ff'00ff'00ffu;
-    codes = (codes | codes >> 8) & 0x0000'ffff'0000'ffffu;
-    return static_cast<std::uint32_t>(codes | codes >> 16);
+/// Copies the codes of `count` lanes, an even number, from one byte each to four bits each, and back.
+CORDAGE_ALWAYS_INLINE void pack_fours(const std::uint8_t* codes, fp4_e2m1_x2* packed, index_t count) noexcept {
+    const auto pack = [&](index_t i) {
+        packed[i].bits = static_cast<std::uint8_t>(codes[2 * i] | codes[2 * i + 1] << 4);
+    };
+    index_t i = 0;
+    for (; i + 32 <= count / 2; i += 32) {
+        for (index_t j = i; j < i + 32; ++j) pack(j);  // a constant number, for vectors
+    }
+    for (; i < count / 2; ++i) pack(i);
 }
-CORDAGE_HOST_DEVICE constexpr std::uint64_t unpacked_fours(std::uint32_t bytes) noexcept {
-    std::uint64_t codes = (bytes | std::uint64_t{bytes} << 16) & 0x0000'ffff'0000'ffffu;
-    codes = (codes | codes << 8) & 0x00ff'00ff'00ff'00ffu;
-    return (codes | codes << 4) & 0x0f0f'0f0f'0f0f'0f0fu;
-}
-/// Calls f(its first lane, its lanes, room for their codes, one in each byte) for pieces of a group in fp4.
-template <class F>
-CORDAGE_ALWAYS_INLINE void for_each_piece_of_fours(index_t count, const F& f) noexcept {
-    alignas(64) std::array<std::uint8_t, 64> codes{};
-    constexpr auto most = static_cast<index_t>(codes.size());
-    for (index_t first = 0; first < count; first += most) f(first, std::min(most, count - first), codes.data());
+CORDAGE_ALWAYS_INLINE void unpack_fours(const fp4_e2m1_x2* packed, std::uint8_t* codes, index_t count) noexcept {
+    const auto unpack = [&](index_t i) {
+        codes[2 * i] = packed[i].bits & 15u;
+        codes[2 * i + 1] = packed[i].bits >> 4;
+    };
+    index_t i = 0;
+    for (; i + 32 <= count / 2; i += 32) {
+        for (index_t j = i; j < i + 32; ++j) unpack(j);
+    }
+    for (; i < count / 2; ++i) unpack(i);
 }
 
-/// lanes = scale * codes, for `count` lanes.
+/// lanes = scale * codes, for `count` codes, one in each byte.
 template <class Lane, class Code>
 CORDAGE_ALWAYS_INLINE void load_codes(const std::uint8_t* codes, float scale, float* lanes, index_t count) noexcept {
     for_each_lane<Lane>(count, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
         const auto code = lane_memory<L>::load_bytes(codes + i);
         lane_memory<L>::store(L(scale) * byte_code<Code>::template number_of<L>(code), lanes + i);
     });
-}
-template <class Lane, class Code>
-CORDAGE_ALWAYS_INLINE void load_codes(const Code* codes, float scale, float* lanes, index_t count) noexcept {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(codes);
-    if constexpr (lanes_of_code<Code> == 1) {
-        load_codes<Lane, Code>(bytes, scale, lanes, count);
-    } else {
-        for_each_piece_of_fours(count, [&](index_t first, index_t some, auto* room) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            for (index_t i = 0; i < some; i += 8) {
-                const auto here = static_cast<std::size_t>(std::min<index_t>(4, (some - i) / 2));
-                std::uint32_t packed = 0;
-                std::memcpy(&packed, bytes + (first + i) / 2, here);
-                const std::uint64_t spread = unpacked_fours(packed);
-                std::memcpy(room + i, &spread, 2 * here);
-            }
-            load_codes<Lane, Code>(room, scale, lanes + first, some);
-        });
-    }
 }
 /// codes = code_of(lanes * inverse); code_of maps floats of a lane type to its words.
 template <class Lane, class CodeOf>
@@ -382,25 +368,6 @@ CORDAGE_ALWAYS_INLINE void store_codes(const float* lanes, float inverse, std::u
         const L x = lane_memory<L>::load(lanes + i) * L(inverse);
         lane_memory<L>::store_bytes(code_of(x), codes + i);
     });
-}
-template <class Lane, class Code, class CodeOf>
-CORDAGE_ALWAYS_INLINE void store_codes(const float* lanes, float inverse, Code* codes, index_t count,
-                                       const CodeOf& code_of) noexcept {
-    auto* bytes = reinterpret_cast<std::uint8_t*>(codes);
-    if constexpr (lanes_of_code<Code> == 1) {
-        store_codes<Lane>(lanes, inverse, bytes, count, code_of);
-    } else {
-        for_each_piece_of_fours(count, [&](index_t first, index_t some, auto* room) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            store_codes<Lane>(lanes + first, inverse, room, some, code_of);
-            for (index_t i = 0; i < some; i += 8) {
-                const auto here = static_cast<std::size_t>(std::min<index_t>(4, (some - i) / 2));
-                std::uint64_t spread = 0;
-                std::memcpy(&spread, room + i, 2 * here);
-                const std::uint32_t packed = packed_fours(spread);
-                std::memcpy(bytes + (first + i) / 2, &packed, here);
-            }
-        });
-    }
 }
 
 /// Calls f(its first scale, its first lane, its lanes) for each group of a head.
@@ -427,19 +394,38 @@ void check_groups(const Format& format, const char* function, const char* name, 
 template <class Lane, class Format, class Code>
 CORDAGE_ALWAYS_INLINE void load_groups(const Format& format, const Code* from, const head_place& at, float* lanes,
                                        index_t count) noexcept {
-    for_each_group(format, at, count, [&](const auto* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        load_codes<Lane>(from + first / lanes_of_code<Code>, format.factor_of(*scale), lanes + first, some);
-    });
+    const auto load = [&](const std::uint8_t* codes) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        for_each_group(format, at, count,
+                       [&](const auto* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                           load_codes<Lane, Code>(codes + first, format.factor_of(*scale), lanes + first, some);
+                       });
+    };
+    if constexpr (lanes_of_code<Code> == 1) {
+        load(reinterpret_cast<const std::uint8_t*>(from));
+    } else {
+        alignas(64) std::uint8_t codes[most_lanes_of_head];
+        unpack_fours(from, codes, count);
+        load(codes);
+    }
 }
 template <class Lane, class Format, class Code>
 CORDAGE_ALWAYS_INLINE void store_groups(const Format& format, const float* lanes, index_t count, Code* to,
                                         const head_place& at) noexcept {
-    for_each_group(format, at, count, [&](auto* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        float largest = 0.0f;
-        if (format.makes_scales) largest = largest_magnitude<Lane, Format::keeps_nan>(lanes + first, some);
-        store_codes<Lane>(lanes + first, format.write_scale(largest, scale), to + first / lanes_of_code<Code>, some,
-                          [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return byte_code<Code>::code_of(x); });
-    });
+    const auto store = [&](std::uint8_t* codes) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        for_each_group(format, at, count, [&](auto* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            float largest = 0.0f;
+            if (format.makes_scales) largest = largest_magnitude<Lane, Format::keeps_nan>(lanes + first, some);
+            store_codes<Lane>(lanes + first, format.write_scale(largest, scale), codes + first, some,
+                              [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return byte_code<Code>::code_of(x); });
+        });
+    };
+    if constexpr (lanes_of_code<Code> == 1) {
+        store(reinterpret_cast<std::uint8_t*>(to));
+    } else {
+        alignas(64) std::uint8_t codes[most_lanes_of_head];
+        store(codes);
+        pack_fours(codes, to, count);
+    }
 }
 template <class Format, class Code>
 CORDAGE_ALWAYS_INLINE bool copy_groups(const Format& source, const Code* from, const head_place& from_at,
@@ -560,7 +546,8 @@ struct q8_0 {
     CORDAGE_ALWAYS_INLINE void load_head(const q8_0_block* from, const head_place&, float* lanes,
                                          index_t count) const noexcept {
         for (; count > 0; count -= 32, lanes += 32, ++from) {
-            tensors_detail::load_codes<Lane>(from->codes.data(), to_float(from->d), lanes, 32);
+            tensors_detail::load_codes<Lane, std::int8_t>(reinterpret_cast<const std::uint8_t*>(from->codes.data()),
+                                                          to_float(from->d), lanes, 32);
         }
     }
     template <class Lane>
@@ -570,7 +557,7 @@ struct q8_0 {
             const block_scale scale = scale_of(tensors_detail::largest_magnitude<Lane>(lanes, 32));
             to->d = scale.d;
             tensors_detail::store_codes<Lane>(
-                lanes, scale.inverse, to->codes.data(), 32,
+                lanes, scale.inverse, reinterpret_cast<std::uint8_t*>(to->codes.data()), 32,
                 [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return tensors_detail::rounded_half_away(x); });
         }
     }

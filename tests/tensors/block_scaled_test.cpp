@@ -116,18 +116,12 @@ void check_golden(const Format& format, Code, const std::uint8_t (&codes_of)[Cod
     std::size_t compared = 0;
     for (std::size_t g = 0; g < Scales; ++g) {
         CAPTURE(g);
-        if constexpr (std::same_as<scale, e8m0>) {
-            float largest = 0.0f;
-            const std::size_t lanes = x.size() / Scales;
-            bool has_nan = false;
-            for (std::size_t i = g * lanes; i < (g + 1) * lanes; ++i) {
-                largest = std::max(largest, std::fabs(x[i]));
-                has_nan = has_nan || std::isnan(x[i]);
-            }
-            if (has_nan && into.least > 0.0f)
-                continue;  // the reference rounds up by bits, and makes a power of two of NaN
-            const double above = std::ldexp(static_cast<double>(largest / Code::largest), 127 - scales_of[g]);
-            if (scales[g].bits == scales_of[g] + 1 && above > 1.0 && above < 1.0 + 1e-6) continue;
+        const std::size_t lanes = x.size() / Scales;
+        const bool is_of_nan = std::any_of(x.begin() + static_cast<std::ptrdiff_t>(g * lanes),
+                                           x.begin() + static_cast<std::ptrdiff_t>((g + 1) * lanes),
+                                           [](float lane) { return std::isnan(lane); });
+        if constexpr (requires { into.least; }) {
+            if (is_of_nan && into.least > 0.0f) continue;  // DeepGEMM makes a power of two of NaN
         }
         REQUIRE(scales[g].bits == scales_of[g]);
         const bool has_nan = std::same_as<scale, e8m0> ? scales_of[g] == 255 : scales_of[g] == 127;

@@ -223,3 +223,20 @@ TEST_CASE("tensors/overlap: a view without elements overlaps nothing") {
         CHECK(overlap_of(view{memory.data(), none, 0, 0, 0}, whole) == overlap::none);
     }
 }
+
+TEST_CASE("tensors/overlap: codes and the scales behind them in each page of a cache are apart") {
+    std::vector<float> memory(3 * 100);
+    // 4 tokens of 2 heads, head after head: 10 codes each, and from 80 on 2 scales each.
+    const heads_shape codes{3, 4, 2, 10}, scales{3, 4, 2, 2};
+    const auto of = [&](index_t first, const heads_shape& shape, index_t page = 100) {
+        const index_t size = shape.head_dim;
+        return view{memory.data() + first, shape, page, size, 4 * size};
+    };
+    CHECK(overlap_of(of(0, codes), of(80, scales)) == overlap::none);
+    CHECK(overlap_of(of(80, scales), of(0, codes)) == overlap::none);
+    CHECK(overlap_of(of(0, codes), of(79, scales)) == overlap::partial);
+    CHECK(overlap_of(of(0, codes), of(84, scales)) == overlap::none);
+    CHECK(overlap_of(of(0, codes), of(85, scales)) == overlap::partial);  // the last scale is the next page's first code
+    CHECK(overlap_of(of(0, codes), of(80, scales, 99)) == overlap::partial);
+    CHECK(overlap_of(of(0, codes, 95), of(80, scales, 95)) == overlap::partial);
+}

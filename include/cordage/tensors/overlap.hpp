@@ -36,6 +36,9 @@ struct axis_pairs {
         };
         order(0, 1), order(2, 3), order(0, 2), order(1, 3), order(1, 2);
     }
+    /// Of rows of the batch, or blocks, each taken as one piece.
+    axis_pairs(const heads_memory& a, index_t rows_a, const heads_memory& b, index_t rows_b)
+        : axes{merge(a.batch_stride, rows_a, b.batch_stride, rows_b), axis{0, 1, 1}, axis{0, 1, 1}, axis{0, 1, 1}} {}
 
  private:
     axis merge(index_t stride_a, index_t count_a, index_t stride_b, index_t count_b) {
@@ -113,8 +116,9 @@ inline bool has_distinct_elements(const heads_memory& v) {
 enum class overlap { none, same, partial };
 
 /// Exact for elements of one size and equal strides that nest over the larger of both counts, so that two slices of one
-/// fused buffer are `none`. Otherwise conservative: views that share an element are never `none`. A view with slots
-/// stands for its whole cache. Strides must not be negative.
+/// fused buffer are `none`; so are two parts of a page, if the rows of the batch, or blocks, have one stride. Otherwise
+/// conservative: views that share an element are never `none`. A view with slots stands for its whole cache. Strides
+/// must not be negative.
 inline overlap overlap_of(const heads_memory& a, const heads_memory& b) {
     using namespace tensors_detail;
     if (is_empty(a.shape) || is_empty(b.shape)) return overlap::none;
@@ -123,16 +127,20 @@ inline overlap overlap_of(const heads_memory& a, const heads_memory& b) {
     const auto first_a = reinterpret_cast<std::intptr_t>(a.data), first_b = reinterpret_cast<std::intptr_t>(b.data);
     if (first_a + bytes_of(a, reach_a) <= first_b || first_b + bytes_of(b, reach_b) <= first_a) return overlap::none;
     const std::intptr_t distance = first_b - first_a;
-    const axis_pairs pairs(a, reach_a, b, reach_b);
-    const index_t longest_row = std::max(reach_a.head_dim, reach_b.head_dim);
-    if (a.element_size != b.element_size || !pairs.comparable || distance % a.element_size != 0 ||
-        !is_nested(pairs.axes, longest_row)) {
-        return overlap::partial;
-    }
-    return lattices_meet(pairs.axes.data(), pairs.axes.data() + pairs.axes.size(), reach_a.head_dim, reach_b.head_dim,
-                         distance / a.element_size)
-               ? overlap::partial
-               : overlap::none;
+    if (a.element_size != b.element_size || distance % a.element_size != 0) return overlap::partial;
+    const auto meet = [&](const axis_pairs& pairs, index_t row_a, index_t row_b) {
+        return !pairs.comparable || !is_nested(pairs.axes, std::max(row_a, row_b)) ||
+               lattices_meet(pairs.axes.data(), pairs.axes.data() + pairs.axes.size(), row_a, row_b,
+                             distance / a.element_size);
+    };
+    if (!meet(axis_pairs(a, reach_a, b, reach_b), reach_a.head_dim, reach_b.head_dim)) return overlap::none;
+    // Codes and the scales behind them in each page of a cache have different strides in the page.
+    const auto span_of_row = [](const heads_memory& v, heads_shape reach) {
+        reach.batch = 1;
+        return span_of(v, reach);
+    };
+    const axis_pairs rows(a, reach_a.batch, b, reach_b.batch);
+    return meet(rows, span_of_row(a, reach_a), span_of_row(b, reach_b)) ? overlap::partial : overlap::none;
 }
 
 }  // namespace cordage

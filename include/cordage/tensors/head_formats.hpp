@@ -370,6 +370,22 @@ CORDAGE_ALWAYS_INLINE void store_codes(const float* lanes, float inverse, std::u
     });
 }
 
+/// Writes the groups of a head in three steps, of several groups each, so that a processor finds their scales at the
+/// same time: number = largest(group), number = scale(group, number), codes(group, number).
+template <class Largest, class Scale, class Codes>
+CORDAGE_ALWAYS_INLINE void write_groups(index_t groups, const Largest& largest, const Scale& scale,
+                                        const Codes& codes) noexcept {
+    if (groups == 1) return codes(0, scale(0, largest(0)));
+    constexpr index_t most = 8;
+    float numbers[most];
+    for (index_t first = 0; first < groups; first += most) {
+        const index_t some = std::min(most, groups - first);
+        for (index_t i = 0; i < some; ++i) numbers[i] = largest(first + i);
+        for (index_t i = 0; i < some; ++i) numbers[i] = scale(first + i, numbers[i]);
+        for (index_t i = 0; i < some; ++i) codes(first + i, numbers[i]);
+    }
+}
+
 /// Calls f(its first scale, its first lane, its lanes) for each group of a head.
 template <class Format, class F>
 CORDAGE_ALWAYS_INLINE void for_each_group(const Format& format, const head_place& at, index_t count,
@@ -411,13 +427,21 @@ CORDAGE_ALWAYS_INLINE void load_groups(const Format& format, const Code* from, c
 template <class Lane, class Format, class Code>
 CORDAGE_ALWAYS_INLINE void store_groups(const Format& format, const float* lanes, index_t count, Code* to,
                                         const head_place& at) noexcept {
+    const index_t each = format.lanes_of_scale == 0 ? count : format.lanes_of_scale;
     const auto store = [&](std::uint8_t* codes) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        for_each_group(format, at, count, [&](auto* scale, index_t first, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            float largest = 0.0f;
-            if (format.makes_scales) largest = largest_magnitude<Lane, Format::keeps_nan>(lanes + first, some);
-            store_codes<Lane>(lanes + first, format.write_scale(largest, scale), codes + first, some,
-                              [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return byte_code<Code>::code_of(x); });
-        });
+        write_groups(
+            count / each,
+            [&](index_t group) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                if (!format.makes_scales) return 0.0f;
+                return largest_magnitude<Lane, Format::keeps_nan>(lanes + group * each, each);
+            },
+            [&, scales = format.scales.at(at)](index_t group, float largest)
+                CORDAGE_ALWAYS_INLINE_LAMBDA { return format.write_scale(largest, scales + group); },
+            [&](index_t group, float inverse) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                store_codes<Lane>(lanes + group * each, inverse, codes + group * each, each,
+                                  [](const auto& x)
+                                      CORDAGE_ALWAYS_INLINE_LAMBDA { return byte_code<Code>::code_of(x); });
+            });
     };
     if constexpr (lanes_of_code<Code> == 1) {
         store(reinterpret_cast<std::uint8_t*>(to));
@@ -553,13 +577,21 @@ struct q8_0 {
     template <class Lane>
     CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, q8_0_block* to,
                                           const head_place&) const noexcept {
-        for (; count > 0; count -= 32, lanes += 32, ++to) {
-            const block_scale scale = scale_of(tensors_detail::largest_magnitude<Lane>(lanes, 32));
-            to->d = scale.d;
-            tensors_detail::store_codes<Lane>(
-                lanes, scale.inverse, reinterpret_cast<std::uint8_t*>(to->codes.data()), 32,
-                [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return tensors_detail::rounded_half_away(x); });
-        }
+        tensors_detail::write_groups(
+            count / 32,
+            [&](index_t block) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                return tensors_detail::largest_magnitude<Lane>(lanes + 32 * block, 32);
+            },
+            [&](index_t block, float largest) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                const block_scale scale = scale_of(largest);
+                to[block].d = scale.d;
+                return scale.inverse;
+            },
+            [&](index_t block, float inverse) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                tensors_detail::store_codes<Lane>(
+                    lanes + 32 * block, inverse, reinterpret_cast<std::uint8_t*>(to[block].codes.data()), 32,
+                    [](const auto& x) CORDAGE_ALWAYS_INLINE_LAMBDA { return tensors_detail::rounded_half_away(x); });
+            });
     }
     /// The scale of a block with this largest magnitude.
     CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE block_scale scale_of(float largest) noexcept {
@@ -599,17 +631,24 @@ struct q4_0 {
     template <class Lane>
     CORDAGE_ALWAYS_INLINE void store_head(const float* lanes, index_t count, q4_0_block* to,
                                           const head_place&) const noexcept {
-        for (; count > 0; count -= 32, lanes += 32, ++to) {
-            const block_scale scale = scale_of(tensors_detail::largest_lane<Lane>(lanes, 32));
-            to->d = scale.d;
-            tensors_detail::for_each_lane<Lane>(
-                16, [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        tensors_detail::write_groups(
+            count / 32,
+            [&](index_t block)
+                CORDAGE_ALWAYS_INLINE_LAMBDA { return tensors_detail::largest_lane<Lane>(lanes + 32 * block, 32); },
+            [&](index_t block, float largest) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                const block_scale scale = scale_of(largest);
+                to[block].d = scale.d;
+                return scale.inverse;
+            },
+            [&](index_t block, float inverse) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                const auto pack = [&]<class L>(lane_memory<L>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
                     const auto code = [&](index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                        return tensors_detail::q4_0_code(lane_memory<L>::load(lanes + lane), scale.inverse);
+                        return tensors_detail::q4_0_code(lane_memory<L>::load(lanes + 32 * block + lane), inverse);
                     };
-                    lane_memory<L>::store_bytes(code(i) | (code(i + 16) << 4), to->codes.data() + i);
-                });
-        }
+                    lane_memory<L>::store_bytes(code(i) | (code(i + 16) << 4), to[block].codes.data() + i);
+                };
+                tensors_detail::for_each_lane<Lane>(16, pack);
+            });
     }
     /// The scale of a block whose first lane of largest magnitude is `largest`, with its sign.
     CORDAGE_HOST_DEVICE static CORDAGE_ALWAYS_INLINE block_scale scale_of(float largest) noexcept {

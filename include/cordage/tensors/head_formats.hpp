@@ -209,10 +209,10 @@ CORDAGE_ALWAYS_INLINE float largest_magnitude(const float* lanes, index_t count)
         }
         largest = lane::larger(lane::larger(largest, others[0]), lane::larger(others[1], others[2]));
     }
-    for (; i + size <= count; i += size) add(largest, lane_memory<Lane>{}, i);
+    for (index_t left = (count - i) / size; left > 0; --left, i += size) add(largest, lane_memory<Lane>{}, i);
     const float of_vectors = lane_memory<Lane>::largest(lane::from_bits(word(largest + word(to_number))));
     std::uint32_t all = lane_traits<float>::bits(of_vectors) - to_number;
-    for (; i < count; ++i) add(all, lane_memory<float>{}, i);
+    for (; size > 1 && i < count; ++i) add(all, lane_memory<float>{}, i);
     return lane_traits<float>::from_bits(all - from_bits);
 }
 

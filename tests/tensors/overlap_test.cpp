@@ -236,7 +236,8 @@ TEST_CASE("tensors/overlap: codes and the scales behind them in each page of a c
     CHECK(overlap_of(of(80, scales), of(0, codes)) == overlap::none);
     CHECK(overlap_of(of(0, codes), of(79, scales)) == overlap::partial);
     CHECK(overlap_of(of(0, codes), of(84, scales)) == overlap::none);
-    CHECK(overlap_of(of(0, codes), of(85, scales)) == overlap::partial);  // the last scale is the next page's first code
+    CHECK(overlap_of(of(0, codes), of(85, scales)) ==
+          overlap::partial);  // the last scale is the next page's first code
     CHECK(overlap_of(of(0, codes), of(80, scales, 99)) == overlap::partial);
     CHECK(overlap_of(of(0, codes, 95), of(80, scales, 95)) == overlap::partial);
 }

@@ -99,6 +99,10 @@ struct scale_table_of {
 /// Scales in float.
 using scale_table = scale_table_of<float>;
 
+/// Whether scales of a format may be given: whether makes_scales is a member and no constant.
+template <class F>
+inline constexpr bool may_have_given_scales = requires(F f) { f.makes_scales = false; };
+
 namespace tensors_detail {
 
 /// Copies elements bit for bit; source and destination may overlap.
@@ -371,11 +375,12 @@ CORDAGE_ALWAYS_INLINE void store_codes(const float* lanes, float inverse, std::u
 }
 
 /// Writes the groups of a head in three steps, of several groups each, so that a processor finds their scales at the
-/// same time: number = largest(group), number = scale(group, number), codes(group, number).
-template <class Largest, class Scale, class Codes>
+/// same time: number = largest(group), number = scale(group, number), codes(group, number). IsOftenOne: heads usually
+/// have one group, for which this is more code and less time.
+template <bool IsOftenOne = false, class Largest, class Scale, class Codes>
 CORDAGE_ALWAYS_INLINE void write_groups(index_t groups, const Largest& largest, const Scale& scale,
                                         const Codes& codes) noexcept {
-    if (groups == 1) return codes(0, scale(0, largest(0)));
+    if (IsOftenOne && groups == 1) return codes(0, scale(0, largest(0)));
     constexpr index_t most = 8;
     float numbers[most];
     for (index_t first = 0; first < groups; first += most) {
@@ -429,7 +434,7 @@ CORDAGE_ALWAYS_INLINE void store_groups(const Format& format, const float* lanes
                                         const head_place& at) noexcept {
     const index_t each = format.lanes_of_scale == 0 ? count : format.lanes_of_scale;
     const auto store = [&](std::uint8_t* codes) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        write_groups(
+        write_groups<may_have_given_scales<Format>>(
             count / each,
             [&](index_t group) CORDAGE_ALWAYS_INLINE_LAMBDA {
                 if (!format.makes_scales) return 0.0f;
@@ -485,9 +490,6 @@ concept group_format = requires(const F& f, float largest) {
     { f.makes_scales } -> std::convertible_to<bool>;
     { F::keeps_nan } -> std::convertible_to<bool>;
 };
-/// Whether scales of a format may be given: whether makes_scales is a member and no constant.
-template <class F>
-inline constexpr bool may_have_given_scales = requires(F f) { f.makes_scales = false; };
 
 /// Codes of one byte, int8 or fp8, times a float scale: x = scale * code.
 ///

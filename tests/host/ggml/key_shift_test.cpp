@@ -153,7 +153,8 @@ TEST_CASE(
         node.src[0] = &keys, node.src[1] = &k_shift, node.src[2] = &sources;
         for (const int nth : {1, 3, 200}) {
             for (std::size_t i = 0; i < cells; ++i) {
-                shifts[i] = i % 7 == 0 ? 0 : shifts[i] - static_cast<std::int32_t>(i % 5) - nth;
+                const bool is_back = nth == 200 && i % 7 == 1;  // at its stored position again
+                shifts[i] = i % 7 == 0 || is_back ? 0 : shifts[i] - static_cast<std::int32_t>(i % 5) - nth;
             }
             shift.check(node);
             void (*const op)(fake_tensor*, int, int, void*) = gg::shift_keys<fake_tensor>;

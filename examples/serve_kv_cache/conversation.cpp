@@ -104,6 +104,55 @@ double largest_difference(const std::vector<float>& found, const std::vector<dou
 
 }  // namespace
 
+window_errors slide(index_t drops) {
+    constexpr index_t rest = 16, group = heads / cache.heads;
+    const index_t tokens = drops + rest;
+    const cordage::basis basis = cordage::make_basis(model, cordage::unscaled{}, 1.0);
+    const token_rows all = drawn_rows(tokens), last = slice(all, tokens - 1, tokens);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
+    std::iota(ids.begin(), ids.end(), 0);
+    const auto rotated = [&](auto x, std::int32_t& first, index_t count, index_t heads_each) {
+        const cordage::position_view<std::int32_t> at(&first, 1, count, 0);
+        cordage::rotate_forward<cordage::half_split>(
+            cordage::exact_angles(basis, at),
+            cordage::in_place(cordage::token_major(x.data(), {1, count, heads_each, head_dim})));
+        return x;
+    };
+    const auto kept = slice(all, drops, tokens).k;
+    const auto exact_keys = rotated(std::vector<double>(kept.begin(), kept.end()), ids[0], rest, cache.heads);
+    const auto exact_q = rotated(std::vector<double>(last.q.begin(), last.q.end()), ids[rest - 1], 1, heads);
+
+    const auto error = [&](bool is_moved_each_time, bool is_moved_once) {
+        paged_cache<cordage::bfloat16> blocks({tokens, 1, cache.heads, head_dim});
+        sequence<cordage::bfloat16> keys(blocks, basis);
+        const std::vector<std::int32_t> slots = keys.append(tokens);
+        cordage::rotate_forward<cordage::half_split>(
+            cordage::exact_angles(basis, ids),
+            cordage::from_to(cordage::token_major(all.k.data(), {1, tokens, cache.heads, head_dim}),
+                             cordage::in_slots(blocks.keys(), slots.data(), 1, tokens)));
+        for (index_t i = 0; i < drops; ++i) {
+            keys.drop(0, 1);
+            if (is_moved_each_time) keys.renumber();
+        }
+        if (is_moved_once) keys.renumber();
+        std::int32_t at = keys.stored_position(rest - 1);
+        const std::vector<queries_of_run> runs = queries_ahead(keys, rotated(last.q, at, 1, heads), 1, heads);
+        double difference = 0.0, sum = 0.0;
+        for (index_t token = 0; token < rest; ++token) {
+            for (index_t head = 0; head < heads; ++head) {
+                const index_t q = head * head_dim, k = head / group * head_dim;
+                const double score = static_cast<double>(
+                    dot(runs[0].q.data() + q, blocks.key(keys.block(token), keys.slot(token)) + k, head_dim));
+                const double wanted = std::inner_product(exact_q.begin() + q, exact_q.begin() + q + head_dim,
+                                                         exact_keys.begin() + token * cache.heads * head_dim + k, 0.0);
+                difference += (score - wanted) * (score - wanted), sum += wanted * wanted;
+            }
+        }
+        return std::sqrt(difference / sum);
+    };
+    return {error(false, false), error(false, true), error(true, false)};
+}
+
 template <cordage::element T>
 conversation_result converse() {
     const clex_policy policy = drawn_clex(model, 8);
@@ -139,8 +188,23 @@ conversation_result converse() {
     const token_rows quoted = joined(joined(slice(all, 0, 200), slice(all, 21, 121)), slice(all, 200, 201));
     const auto after = quoter.decode(slice(all, 200, 201));
     const auto as_read = recomputed(quoted, quoter.basis(), 300, 301);
-    return {server.length(), server.changes(), worst, largest_difference(out, expected),
-            largest_difference(after, as_read)};
+
+    // Of 300 tokens the first 16 are kept, and 160 behind them are forgotten, in two steps between which others are
+    // read.
+    engine<T, clex_policy> forgetful(model, policy, cached_t, drawn_norms(), heads, cache);
+    forgetful.prefill(slice(all, 0, 300));
+    forgetful.drop(1, 6);
+    forgetful.prefill(slice(all, 300, 310));
+    forgetful.drop(1, 4);
+    const token_rows kept = joined(slice(all, 0, 16), slice(all, 176, 312));
+    const auto rest = forgetful.prefill(slice(all, 310, 312));
+    const auto as_kept = recomputed(kept, forgetful.basis(), 150, 152);
+    return {server.length(),
+            server.changes(),
+            worst,
+            largest_difference(out, expected),
+            largest_difference(after, as_read),
+            largest_difference(rest, as_kept)};
 }
 template conversation_result converse<float>();
 template conversation_result converse<cordage::bfloat16>();

@@ -10,7 +10,18 @@ struct conversation_result {
     double worst;              ///< largest error relative to the recomputed outputs
     double reread;             ///< the same for one token after all others were read again as one prompt
     double reused;             ///< the same for one token after a chunk copied from the cache
+    double dropped;            ///< the same for some tokens after others were dropped from the middle
 };
+
+/// Errors of scores of a window's 16 remaining keys in bfloat16, relative to their root mean square.
+struct window_errors {
+    double as_stored;        ///< keys stay as stored, and the query is rotated ahead
+    double moved_once;       ///< keys move to their present positions once, at the end
+    double moved_each_time;  ///< after every drop
+};
+
+/// Drops the first token of a sequence so many times.
+window_errors slide(cordage::index_t drops);
 
 /// @tparam T  element type of the cache: float or cordage::bfloat16
 template <cordage::element T>

@@ -50,6 +50,9 @@ class engine {
         sequence_.append_copy(sequence_, begin, tokens);
     }
 
+    /// Forgets the tokens of some blocks; no key is moved.
+    void drop(index_t first_block, index_t blocks) { sequence_.drop(first_block, blocks); }
+
     const cordage::basis& basis() const noexcept { return sequence_.basis(); }
     index_t length() const noexcept { return sequence_.length(); }
     index_t changes() const noexcept { return changes_; }  ///< of the basis, so far
@@ -59,11 +62,11 @@ class engine {
         changes_ += sequence_.rebase_to(basis) ? 1 : 0;
         const index_t before = sequence_.length(), head_dim = cache_.shape().head_dim;
         std::vector<std::int32_t> position_ids(static_cast<std::size_t>(rows.tokens));
-        std::iota(position_ids.begin(), position_ids.end(), static_cast<std::int32_t>(before));
         // [into_the_cache]
         // From the projection to the cache: q is normalized and rotated in place, k on its way into its slots, v is
         // stored with it, both in the cache's type.
         const std::vector<std::int32_t> slots = sequence_.append(rows.tokens);
+        std::iota(position_ids.begin(), position_ids.end(), sequence_.stored_position(before));
         const auto view = [&](std::vector<float>& x, index_t heads) {
             return cordage::token_major(x.data(), {1, rows.tokens, heads, head_dim});
         };
@@ -79,9 +82,9 @@ class engine {
         // [/into_the_cache]
 
         std::vector<float> out(rows.q.size());
+        const std::vector<queries_of_run> runs = queries_ahead(sequence_, rows.q, rows.tokens, heads_);
         for (index_t i = 0; i < rows.tokens; ++i) {
-            const index_t query = i * heads_ * head_dim;
-            attend(sequence_, before + i + 1, rows.q.data() + query, heads_, out.data() + query);
+            attend(sequence_, before + i + 1, runs, i, heads_, out.data() + i * heads_ * head_dim);
         }
         return out;
     }

@@ -135,7 +135,7 @@ parts measure(index_t tokens, index_t rounds) {
         const double loading = microseconds(read);
         const double rebasing = microseconds([&] { keys.rebase_to(bases[(round + 3) % 2]); });
         const double multiplying = microseconds(multiply);
-        const double attending = microseconds([&] { attend(keys, tokens, q.data(), heads, out.data()); });
+        const double attending = microseconds([&] { attend(keys, tokens, {{tokens, q}}, 0, heads, out.data()); });
         read();
         const double copying = microseconds([&] { rotate_into(keys, bases[0], rotated); });
         const double now[] = {loading,

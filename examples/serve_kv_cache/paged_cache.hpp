@@ -38,6 +38,9 @@ class paged_cache {
         return block;
     }
 
+    /// Gives a block back.
+    void give(std::int32_t block) { free_.push_back(block); }
+
     /// The key or value of one token, [heads, head_dim].
     T* key(std::int32_t block, cordage::index_t slot) noexcept { return keys_.data() + offset(block, slot); }
     T* value(std::int32_t block, cordage::index_t slot) noexcept { return values_.data() + offset(block, slot); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One sequence in a paged cache: keys are rotated when stored, and rebased when the basis changes.
+// One sequence in a paged cache: keys are rotated when stored, and rebased when the basis changes. Keys behind dropped
+// tokens stay as they are: their positions are those at which they were stored.
 #pragma once
 
 #include <numeric>
@@ -45,10 +46,33 @@ class sequence {
         const index_t before = length();
         for (index_t i = 0; i < tokens; ++i) {
             if (length() % block_tokens() == 0) add_block();
-            position_ids_.push_back(static_cast<std::int32_t>(length()));
+            position_ids_.push_back(position_ids_.empty() ? 0 : position_ids_.back() + 1);
         }
         return slots(before, tokens);
     }
+    /// The position at which a token's key was stored.
+    std::int32_t stored_position(index_t token) const { return position_ids_[static_cast<std::size_t>(token)]; }
+
+    // [drop]
+    /// Forgets the tokens of some blocks, such as the oldest of a long conversation. Tokens behind them move to lower
+    /// positions without a change of their keys: stored_position(i) - i says by how much a query for key i is ahead.
+    void drop(index_t first_block, index_t blocks) {
+        const auto cut = [&](auto& all, index_t each) {
+            return all.erase(all.begin() + first_block * each, all.begin() + (first_block + blocks) * each);
+        };
+        for (index_t i = 0; i < blocks; ++i) cache_->give(table_[static_cast<std::size_t>(first_block + i)]);
+        cut(table_, 1), cut(position_ids_, block_tokens());
+    }
+    /// Moves all keys to their present positions, with one rounding each.
+    void renumber() {
+        std::vector<std::int32_t> present(position_ids_.size());
+        std::iota(present.begin(), present.end(), 0);
+        cordage::rebase<cordage::half_split>(
+            cordage::exact_angles(basis_, present) - cordage::exact_angles(basis_, position_ids_),
+            cordage::in_place(keys()));
+        position_ids_ = std::move(present);
+    }
+    // [/drop]
 
     // [append_copy]
     /// Appends copies of tokens in this cache, such as a document that another sequence or an earlier turn has read:
@@ -95,5 +119,5 @@ class sequence {
     paged_cache<T>* cache_;
     cordage::basis basis_;
     std::vector<std::int32_t> table_;
-    std::vector<std::int32_t> position_ids_;  // of its tokens
+    std::vector<std::int32_t> position_ids_;  // at which its keys were stored
 };

@@ -38,6 +38,30 @@ def test_fused_rope_moves_keys_with_one_rounding(name, dtype):
         assert error(own, exact) > 0.2
 
 
+# Error after 1, 20 and 1000 moves by one position: each from the stored keys, or each from the keys of the move before.
+@pytest.mark.parametrize("dtype, from_store, of_result", [
+    (torch.bfloat16, (1.7e-3, 1.7e-3, 1.7e-3), (1.3e-3, 1.4e-2, 0.5)),
+    (torch.float16, (2.2e-4, 2.2e-4, 2.2e-4), (1.8e-4, 2e-3, 6e-2)),
+])
+def test_keys_retrieved_from_the_store_are_rounded_once(dtype, from_store, of_result):
+    """LMCache keeps the positions of stored keys and copies keys to a buffer before it moves them."""
+    stored, _ = keys(CONFIG, dtype)
+    cos_sin_cache = table(CONFIG, dtype, 2)
+    moved_again = stored.clone()
+    found = {}
+    with serve(CONFIG):
+        for move in range(1, 1001):
+            lmcache.device_ops.rotary_embedding_k_fused(
+                OLD - move + 1, OLD - move, moved_again, HEAD_SIZE, cos_sin_cache, True)
+            if move in (1, 20, 1000):
+                buffer = stored.clone()
+                lmcache.device_ops.rotary_embedding_k_fused(OLD, OLD - move, buffer, HEAD_SIZE, cos_sin_cache, True)
+                exact = rotated(stored, torch.full_like(OLD, -move), CONFIG, is_moved=True)
+                found[move] = error(buffer, exact), error(moved_again, exact)
+    for (mine, again), most, least in zip(found.values(), from_store, of_result, strict=True):
+        assert mine <= 1.1 * most and again >= 0.9 * least
+
+
 @pytest.mark.parametrize("is_neox", [True, False])
 def test_strided_rows_keep_their_values(is_neox):
     config = CONFIG | {"model_type": "llama" if is_neox else "cohere"}

@@ -135,6 +135,77 @@ TEST_CASE("host/ggml/key_shift: every type has the bits of one rebase, and keys 
     }
 }
 
+TEST_CASE(
+    "host/ggml/key_shift: keys moved from a copy as stored have the bits of one rebase after any number of shifts") {
+    constexpr index_t cells = 150, heads = 3, head_dim = 64;
+    const gg::rotation rotation(gg::rope_arguments{.n_dims = 32, .attn_factor = 1.25f});
+    const std::vector<std::int32_t> zeros(cells);
+    std::vector<std::int32_t> shifts(cells);  // present position - stored position
+    for_each_type([&]<class T>(T) {
+        using format = gg::format_of<T>;
+        constexpr index_t of_head = elements_of_head<format>(head_dim), size = 32;
+        std::vector<T> stored = drawn_cache<T>(static_cast<std::size_t>(cells * heads * of_head)), cache = stored;
+        const std::vector<T> before = stored;
+        const gg::key_shift shift(rotation, size);
+        const fake_tensor copy = dense(stored, head_dim, heads, cells);
+        fake_tensor sources = copy, keys = dense(cache, head_dim, heads, cells), k_shift = dense(shifts, cells);
+        fake_tensor node = keys;
+        node.src[0] = &keys, node.src[1] = &k_shift, node.src[2] = &sources;
+        for (const int nth : {1, 3, 200}) {
+            for (std::size_t i = 0; i < cells; ++i) {
+                const bool is_back = nth == 200 && i % 7 == 1;  // at its stored position again
+                shifts[i] = i % 7 == 0 || is_back ? 0 : shifts[i] - static_cast<std::int32_t>(i % 5) - nth;
+            }
+            shift.check(node);
+            void (*const op)(fake_tensor*, int, int, void*) = gg::shift_keys<fake_tensor>;
+            for (int ith = 0; ith < nth; ++ith) op(&node, ith, nth, const_cast<gg::key_shift*>(&shift));
+
+            std::vector<T> wanted(before.size());
+            const heads_shape shape{1, cells, heads, head_dim};
+            const auto rebased = [&](const auto& of) {
+                rebase<half_split>(
+                    exact_angles(rotation.basis(), shifts) - exact_angles(rotation.basis(), zeros),
+                    from_to(token_major(before.data(), shape, of), token_major(wanted.data(), shape, of)));
+            };
+            if constexpr (lanes_of_element < format >> 1) {
+                rebased(hadamard<format>{.size = size});
+            } else {
+                rebased(format{});
+            }
+            CHECK(are_same_bytes(cache, wanted));
+            CHECK(are_same_bytes(stored, before));
+            CHECK(std::memcmp(cache.data(), before.data(), sizeof(T) * heads * of_head) == 0);  // of cell 0: shift 0
+        }
+    });
+}
+
+TEST_CASE("host/ggml/key_shift: a copy of another type, of other sizes or in the cache is refused") {
+    std::vector<q8_0_block> cache = drawn_cache<q8_0_block>(12), copy = cache, both = drawn_cache<q8_0_block>(14);
+    std::vector<float> floats(384);
+    std::vector<std::int32_t> shifts{1, 2, 3};
+    const gg::key_shift shift(gg::rotation(gg::rope_arguments{.n_dims = 64}));
+    const fake_tensor keys = dense(cache, 64, 2, 3), k_shift = dense(shifts, 3), stored = dense(copy, 64, 2, 3);
+    const auto before = cache;
+    const auto refused = [&](const char* text, const fake_tensor& from, const fake_tensor& to) {
+        check_refused(text, [&] { shift.check(from, k_shift, to); });
+        check_refused(text, [&] { shift.run(from, k_shift, to, 0, 2); });
+        CHECK(are_same_bytes(cache, before));
+    };
+    shift.check(stored, k_shift, keys);
+    refused("ggml: stored of type F32 must be Q8_0, as keys are", dense(floats, 64, 2, 3), keys);
+    refused("ggml: stored [64, 2, 2, 1] must be [64, 2, 3, 1]", dense(copy, 64, 2, 2), keys);
+    fake_tensor second = dense(both, 64, 2, 3), first = second;
+    second.data = both.data() + 2;  // a cell further: of other slices of the work
+    refused("ggml: stored must not overlap keys: give the copy memory of its own", first, second);
+    fake_tensor same = keys;
+    refused("ggml: stored must not overlap keys: give the copy memory of its own", same, keys);
+    fake_tensor without = stored;
+    without.data = nullptr;
+    shift.check(without, k_shift, keys);  // as when the graph is built
+    check_refused("ggml: stored.data nullptr must point to its elements",
+                  [&] { shift.run(without, k_shift, keys, 0, 2); });
+}
+
 TEST_CASE("host/ggml/key_shift: a quantised key is within half a step of the rotated one, in the transform's space") {
     constexpr index_t cells = 9, heads = 2, head_dim = 128;
     const gg::rotation rotation(gg::rope_arguments{.n_dims = 96, .mode = gg::normal});

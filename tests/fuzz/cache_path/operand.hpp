@@ -167,7 +167,8 @@ class operand_case {
         if (!p.slots.is_used) return false;
         const auto i = static_cast<index_t>(run.random() % p.slots.entries.size());
         if (i % p.slots.row_stride >= p.slots.used) return false;
-        p.slots.put(i, p.all.batch * (p.slots.is_by_block ? 1 : p.all.tokens) + run.in.between(0, 3));
+        const index_t end = p.all.batch * (p.slots.is_by_block ? 1 : p.all.tokens), beyond = run.in.between(0, 3);
+        p.slots.put(i, run.in.coin() ? end + beyond : -2 - beyond);
         return true;
     }
     template <class P>

@@ -171,7 +171,7 @@ class run_tensors {
             if (i % t.row_stride >= t.used) {
                 t.entries.push_back(1'000'000);  // past the tokens, and not read
             } else if (random() % 10 == 0) {
-                t.entries.push_back(-1 - static_cast<index_t>(random() % 3));
+                t.entries.push_back(-1);
             } else {
                 const bool again = !is_written && random() % 8 == 0;
                 t.entries.push_back(again ? free[random() % free.size()] : free[next++]);

@@ -10,9 +10,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static fuzz::run_counter counter("reached the kernels");
     fuzz::input in(data, size);
     using run = bool (*)(fuzz::input&);
-    static constexpr run all[] = {fuzz::float_cases,      fuzz::bfloat16_cases, fuzz::byte_cases,
-                                  fuzz::byte_cache_cases, fuzz::block_cases,    fuzz::group_cases,
-                                  fuzz::projection_cases, fuzz::gradient_cases, fuzz::gradient_cases_of_16_bits};
+    static constexpr run all[] = {fuzz::float_cases,       fuzz::bfloat16_cases, fuzz::byte_cases,
+                                  fuzz::byte_cache_cases,  fuzz::block_cases,    fuzz::group_cases,
+                                  fuzz::projection_cases,  fuzz::gradient_cases, fuzz::gradient_cases_of_16_bits,
+                                  fuzz::block_scaled_cases};
     in.one_of(all)(in) ? counter.passed() : counter.refused();
     return 0;
 }

@@ -11,6 +11,7 @@ bool bfloat16_cases(input& in);
 bool byte_cases(input& in);
 bool byte_cache_cases(input& in);
 bool block_cases(input& in);
+bool block_scaled_cases(input& in);
 bool group_cases(input& in);
 bool projection_cases(input& in);
 bool gradient_cases(input& in);

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "cordage/tensors/block_scaled.hpp"
 #include "cordage/tensors/hadamard.hpp"
 #include "cordage/tensors/lane_groups.hpp"
 
@@ -63,6 +66,18 @@ auto& scaled_part(Format& f) {
         return f;
     }
 }
+/// The type of a format's scales; float where it has none.
+template <class Format>
+struct scale_of_format {
+    using type = float;
+};
+template <class Format>
+    requires has_scales<Format>
+struct scale_of_format<Format> {
+    using type = std::remove_pointer_t<decltype(scaled_part(std::declval<Format&>()).scales.data)>;
+};
+template <class Format>
+using scale_of = typename scale_of_format<Format>::type;
 template <class Format>
 inline constexpr bool is_in_groups = requires(Format f) { f.elements_of_group; };
 
@@ -83,10 +98,12 @@ struct table {
 /// A tensor of a run.
 template <class T, class Format>
 struct placed {
+    using scale = scale_of<Format>;
+
     heads_view<T, Format> view;  ///< of the tokens
     heads_shape all;             ///< of the cache, or the dense tensor
     numbers<T>* elements = nullptr;
-    numbers<float>* scales = nullptr;
+    numbers<scale>* scales = nullptr;
     table slots;
     index_t first = 0;  ///< of `elements`
 
@@ -121,17 +138,17 @@ struct placed {
         return each == 0 ? 1 : view.shape.head_dim / each;
     }
     index_t scale_of(const head_place& at) const {
-        const cordage::scale_table& s = scaled_part(view.format).scales;
+        const auto& s = scaled_part(view.format).scales;
         return at.row * s.row_stride + at.token * s.token_stride + at.head * s.head_stride;
     }
-    const float* scales_at(const head_place& at, const float* of) const {
+    const scale* scales_at(const head_place& at, const scale* of) const {
         if constexpr (has_scales<Format>) return of + scale_of(at);
         return nullptr;
     }
-    const float* scales_before(const head_place& at) const {
+    const scale* scales_before(const head_place& at) const {
         return scales_at(at, scales == nullptr ? nullptr : scales->before.data());
     }
-    const float* scales_now(const head_place& at) const {
+    const scale* scales_now(const head_place& at) const {
         return scales_at(at, scales == nullptr ? nullptr : scales->data);
     }
     /// A head that a call may write.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <functional>
 #include <memory>
 #include <random>
@@ -21,6 +22,8 @@ struct too_large {};
 /// Number of lanes of a head that a format supports, in steps.
 template <class Format>
 inline constexpr index_t lanes_step = cordage::lanes_of_element<Format>;
+template <>
+inline constexpr index_t lanes_step<cordage::nvfp4> = cordage::nvfp4::lanes_of_scale;
 template <class Format>
 inline constexpr index_t lanes_step<cordage::hadamard<Format>> = 32;
 template <class Format>
@@ -39,10 +42,21 @@ index_t divisor(input& in, index_t number, const index_t (&of)[N]) {
 template <class Format>
 Format random_format(input& in, index_t head_dim) {
     Format f;
-    if constexpr (requires { f.scales; }) {
-        if (in.coin()) f.lanes_of_scale = divisor(in, head_dim, {64, 32, 16, 6, 5, 4, 3, 2, 1});
-        f.makes_scales = !in.rarely(3);
+    if constexpr (requires { f.lanes_of_scale = 0; }) {
+        const bool is_usual = !in.coin();
+        if (cordage::lanes_of_element<Format> == 2) {
+            f.lanes_of_scale = divisor(in, head_dim, {64, 32, 16, 6, 4, 2});
+        } else if (!is_usual) {
+            f.lanes_of_scale = divisor(in, head_dim, {64, 32, 16, 6, 5, 4, 3, 2, 1});
+        }
+        if (is_usual && f.lanes_of_scale != 0 && head_dim % f.lanes_of_scale != 0) f.lanes_of_scale = 0;
     }
+    if constexpr (cordage::may_have_given_scales<Format>) f.makes_scales = !in.rarely(3);
+    if constexpr (requires { f.rounding; }) {
+        f.rounding = in.coin() ? cordage::scale_rounding::up : cordage::scale_rounding::down;
+        f.least = in.one_of({0.0f, 0.0f, 1e-4f, 0.25f});
+    }
+    if constexpr (requires { f.tensor_scale; }) f.tensor_scale = in.one_of({1.0f, 0.0034f, 0x1p-10f, 3.1f});
     if constexpr (requires { f.size; }) f.size = divisor(in, head_dim, {256, 128, 64, 32, 16, 1});
     if constexpr (requires { f.inner; }) f.inner = random_format<decltype(f.inner)>(in, head_dim);
     return f;
@@ -157,7 +171,7 @@ class run_tensors {
             if (i % t.row_stride >= t.used) {
                 t.entries.push_back(1'000'000);  // past the tokens, and not read
             } else if (random() % 10 == 0) {
-                t.entries.push_back(-1 - static_cast<index_t>(random() % 3));
+                t.entries.push_back(-1);
             } else {
                 const bool again = !is_written && random() % 8 == 0;
                 t.entries.push_back(again ? free[random() % free.size()] : free[next++]);
@@ -201,18 +215,31 @@ class run_tensors {
     void add_scales(placed<T, Format>& p) {
         if constexpr (has_scales<Format>) {
             auto& f = scaled_part(p.view.format);
-            cordage::scale_table& s = f.scales;
+            auto& s = f.scales;
             index_t count = p.scales_of_head();
             if (f.makes_scales || in.coin()) {
                 count = lay_axes(p.all, count, s.row_stride, s.token_stride, s.head_stride);
             } else {
                 s = {};  // given for the whole tensor
             }
-            p.scales = numbers_of<float>(count, [&](index_t) {
-                const double size = uniform(random, 0.001, 0.05);
-                return static_cast<float>(f.makes_scales || random() % 8 != 0 ? size : -size);
-            });
+            using scale = typename placed<T, Format>::scale;
+            p.scales = numbers_of<scale>(count, [&](index_t) { return random_scale<scale>(f.makes_scales); });
             s.data = p.scales->data;
+        }
+    }
+
+    // A given one may be negative; a computed one of one byte may be NaN or the smallest one.
+    template <class Scale>
+    Scale random_scale(bool is_made) {
+        if constexpr (std::is_same_v<Scale, float>) {
+            const double size = uniform(random, 0.001, 0.05);
+            return static_cast<float>(is_made || random() % 8 != 0 ? size : -size);
+        } else {
+            constexpr bool is_power = std::is_same_v<Scale, cordage::e8m0>;
+            const auto choice = random() % 64, some = random();
+            const auto usual = is_power ? 107 + some % 30 : some % 0x7f;
+            const auto bits = choice == 0 ? (is_power ? 255u : 0x7fu) : choice == 1 ? 0u : usual;
+            return std::bit_cast<Scale>(static_cast<std::uint8_t>(bits));
         }
     }
 
@@ -229,6 +256,8 @@ class run_tensors {
             return cordage::element_traits<T>::store(static_cast<cordage::compute_of<T>>(number));
         } else if constexpr (std::is_same_v<T, std::int8_t>) {
             return static_cast<T>(static_cast<int>(random() % 255) - 127);
+        } else if constexpr (std::is_same_v<T, cordage::fp4_e2m1_x2>) {
+            return std::bit_cast<T>(static_cast<std::uint8_t>(random() % 256));
         } else {
             return std::bit_cast<T>(static_cast<std::uint8_t>(random() % 0x7b | (random() % 2) << 7));  // no NaN
         }

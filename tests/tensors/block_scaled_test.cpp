@@ -266,6 +266,7 @@ TEST_CASE("tensors/block_scaled: a NaN or an infinity in a group, and a smallest
         format.load_head<Lane>(fours.data(), {}, back.data(), 128);
         CHECK(of_groups[0].bits == 0x7f);
         CHECK(std::isnan(back[0]));
+        CHECK(code_of_lane(fours, 5) == 7);
         CHECK(of_groups[2].bits == 0x7e);
         CHECK(back[40] == -448.0f * 6.0f);
         CHECK(back[120] == 6.0f * 0.171875f);

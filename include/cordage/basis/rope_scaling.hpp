@@ -19,7 +19,8 @@ template <class Policy = any_policy, class Schedule = any_schedule>
 class rope_scaling {
     static_assert(
         has_log_alpha<Policy> || has_log_alpha_vector<Policy>,
-        "cordage::rope_scaling: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log "
+        "cordage::rope_scaling: write (config, policy, schedule): the policy is yarn{} or another of "
+        "docs/scaling_policies.md, or needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log "
         "of the factor on inv_freq[pair]; docs/extending.md");
     static_assert(has_log_alpha_rate<Policy> || has_log_alpha_vector<Policy>,
                   "cordage::rope_scaling: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double "
@@ -27,8 +28,9 @@ class rope_scaling {
                   "d log_alpha / dt; docs/extending.md");
     static_assert(
         length_schedule<Schedule>,
-        "cordage::rope_scaling: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length "
-        "ratio t >= 1 at that length; docs/extending.md");
+        "cordage::rope_scaling: after the policy write a schedule: fixed{t}, dynamic{factor}, continuous{}, "
+        "nearest_upper_bound({1, 2, 4}), or one with 'double ratio(const rope_config&, double seq_len) const', the "
+        "length ratio t >= 1 at that length; docs/extending.md");
 
  public:
     /// @throws value_error or shape_error  if config, the policy's parameters or the schedule's settings are invalid

@@ -47,8 +47,7 @@ class basis {
     template <class Row>
         requires requires(const Row& row) { row[0]; } && (!std::convertible_to<const Row&, std::vector<double>>)
     explicit basis(const Row&, double = 1.0) {
-        static_assert(!sizeof(Row*),
-                      "cordage::basis: copy inv_freq to doubles: std::vector<double>(f, f + rotary_dim/2)");
+        static_assert(!sizeof(Row*), "cordage::basis: copy inv_freq to doubles: std::vector<double>(f, f + n)");
     }
 
     index_t pairs() const noexcept { return std::ssize(numbers_) - 1; }

@@ -28,9 +28,9 @@ class rope_scaling {
                   "d log_alpha / dt; docs/extending.md");
     static_assert(
         length_schedule<Schedule>,
-        "cordage::rope_scaling: after the policy write a schedule: fixed{t}, dynamic{factor}, continuous{}, "
-        "nearest_upper_bound({1, 2, 4}), or one with 'double ratio(const rope_config&, double seq_len) const', the "
-        "length ratio t >= 1 at that length; docs/extending.md");
+        "cordage::rope_scaling: after the policy write a schedule: fixed{t}, dynamic{factor}, continuous{}, or one "
+        "with "
+        "'double ratio(const rope_config&, double seq_len) const', the t >= 1 of a length; docs/extending.md");
 
  public:
     /// @throws value_error or shape_error  if config, the policy's parameters or the schedule's settings are invalid

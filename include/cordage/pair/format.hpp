@@ -11,25 +11,15 @@
 
 namespace cordage {
 
-namespace pair_detail {
-
-constexpr std::uint16_t refuse_number(auto x) noexcept {
-    static_assert(sizeof(x) == 0,
-                  "cordage: to_bfloat16(x) and to_float16(x) round a number, from_bits(bits) takes bits");
-    return 0;
-}
-
-}  // namespace pair_detail
-
 /// IEEE binary16 as bits. Storage only: arithmetic is done in float. to_float16 rounds a number; no number converts to
 /// one unnamed, as its bits could be meant.
 struct float16 {
     std::uint16_t bits;
 
     float16() = default;
-    template <class X>
-        requires std::is_arithmetic_v<X>
-    constexpr float16(X x) noexcept : bits(pair_detail::refuse_number(x)) {}
+    constexpr float16(std::convertible_to<float> auto x) : bits() {
+        static_assert(sizeof(x) == 0, "cordage: to_float16(x) rounds a number, float16::from_bits(bits) takes bits");
+    }
     CORDAGE_HOST_DEVICE static constexpr float16 from_bits(std::uint16_t bits) noexcept {
         float16 x;
         x.bits = bits;
@@ -42,9 +32,9 @@ struct bfloat16 {
     std::uint16_t bits;
 
     bfloat16() = default;
-    template <class X>
-        requires std::is_arithmetic_v<X>
-    constexpr bfloat16(X x) noexcept : bits(pair_detail::refuse_number(x)) {}
+    constexpr bfloat16(std::convertible_to<float> auto x) : bits() {
+        static_assert(sizeof(x) == 0, "cordage: to_bfloat16(x) rounds a number, bfloat16::from_bits(bits) takes bits");
+    }
     CORDAGE_HOST_DEVICE static constexpr bfloat16 from_bits(std::uint16_t bits) noexcept {
         bfloat16 x;
         x.bits = bits;

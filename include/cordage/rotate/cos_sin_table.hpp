@@ -21,9 +21,8 @@ namespace cordage {
 /// @throws value_error for an invalid position (NaN, 2^63), shape_error for over 2^58 entries; before any allocation
 template <class T>
 class cos_sin_table {
-    static_assert(
-        std::same_as<T, float> || std::same_as<T, double>,
-        "cordage::cos_sin_table: write T, float or double, cos_sin_table<float>; 16-bit tables lose the angle");
+    static_assert(std::same_as<T, float> || std::same_as<T, double>,
+                  "cordage::cos_sin_table: T must be float or double; 16-bit tables lose the angle");
 
  public:
     template <angle_source Source, executor Executor = serial, class Backend = backend::fastest>

@@ -19,23 +19,20 @@ template <class Pairing, class First>
 constexpr bool require_call() {
     constexpr bool begins =
         angles_of_tokens<First> || executor<First> || requires(const First& f) { f.processors(""); };  // on(stream)
-    static_assert(
-        pairing<Pairing>,
-        "cordage: write the pairing of the model, for example rotate_forward<half_split>(angles, in_place(q)) "
-        "or rotate_forward<interleaved>(...); docs/migrating.md");
-    static_assert(
-        begins,
-        "cordage: the first argument must be the angles, exact_angles(basis, position_ids) or a table's view(), "
-        "or before them an executor (serial, threads, loop_executor) or on(stream) of cordage/cuda.cuh");
+    static_assert(pairing<Pairing>,
+                  "cordage: write the pairing of the model, rotate_forward<half_split>(angles, "
+                  "in_place(q)) or rotate_forward<interleaved>(...); docs/migrating.md");
+    static_assert(begins,
+                  "cordage: the first argument must be the angles, exact_angles(basis, position_ids) or a table's "
+                  "view(), or before them an executor (serial, threads, loop_executor) or on(stream)");
     return pairing<Pairing> && begins;
 }
 
 template <class Source>
 constexpr bool require_source() {
     static_assert(angles_of_tokens<Source>,
-                  "cordage: before the operands write the angles, exact_angles(basis, position_ids); a source of your "
-                  "own needs 'index_t batch() const', 'index_t tokens() const' and 'index_t pairs() const'; "
-                  "docs/extending.md");
+                  "cordage: before the operands write angles; a source of them needs 'index_t batch() const', 'index_t "
+                  "tokens() const' and 'index_t pairs() const'; docs/extending.md");
     static_assert(
         requires(const Source& s, index_t i) {
             { s.attention_factor(i, i) } -> std::same_as<double>;

@@ -196,8 +196,7 @@ constexpr heads_view<T, Format> head_major(T* data, const heads_shape& shape, co
 template <class Row>
     requires requires(const Row& row) { row.data(); }
 auto token_major(const Row&, const heads_shape&) {
-    static_assert(!sizeof(Row*),
-                  "cordage: token_major takes the address of the elements: token_major(q.data(), shape)");
+    static_assert(!sizeof(Row*), "cordage: token_major takes the address of elements: token_major(q.data(), shape)");
 }
 
 /// The sizes as text, "[1, 4, 8, 64]", for messages.

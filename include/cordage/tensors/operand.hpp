@@ -23,9 +23,9 @@ template <class X, class Y = X, class XFormat = element_traits<X>, class YFormat
 class operand {
  public:
     using compute = typename XFormat::compute;
-    static_assert(
-        !std::is_const_v<Y>,
-        "cordage: in_place(x) writes x, from_to(x, y) writes y: write to a view of elements that are not const");
+    static_assert(!std::is_const_v<Y>,
+                  "cordage: in_place(x) writes x, from_to(x, y) writes y: write to a view of "
+                  "elements that are not const");
     static_assert(std::same_as<compute, typename YFormat::compute>,
                   "cordage::operand: x and y must compute in one type, float or double");
     static constexpr bool is_normalized = !std::same_as<Norm, no_norm>;

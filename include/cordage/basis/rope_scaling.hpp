@@ -19,9 +19,8 @@ template <class Policy = any_policy, class Schedule = any_schedule>
 class rope_scaling {
     static_assert(
         has_log_alpha<Policy> || has_log_alpha_vector<Policy>,
-        "cordage::rope_scaling: write (config, policy, schedule): the policy is yarn{} or another of "
-        "docs/scaling_policies.md, or needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log "
-        "of the factor on inv_freq[pair]; docs/extending.md");
+        "cordage::rope_scaling: write (config, policy, schedule); the policy, such as yarn{}, needs 'double log_alpha("
+        "const rope_config&, index_t pair, double t) const', log of the factor on inv_freq[pair]; docs/extending.md");
     static_assert(has_log_alpha_rate<Policy> || has_log_alpha_vector<Policy>,
                   "cordage::rope_scaling: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double "
                   "t) const', "

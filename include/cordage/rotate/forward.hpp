@@ -14,7 +14,6 @@ namespace rotate_detail {
 struct on_device {};
 
 // Functions that require something return whether it holds, so that `if constexpr` ends with the first error.
-
 template <class Pairing, class First>
 constexpr bool require_call() {
     constexpr bool begins =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The error of the backward pass also names the valid first arguments.
-// expected: cordage: the first argument must be an angle source, an executor (serial, threads,
+// expected: cordage: the first argument must be the angles
 #include "cordage/rotate/backward.hpp"
 
 void rotate_all(const cordage::exact_angles<int>& angles, const cordage::rotation_gradients& grads,

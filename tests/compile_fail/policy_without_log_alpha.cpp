@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A policy without log_alpha: the error shows what to write.
-// expected: cordage::rope_scaling: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const'
+// expected: the policy, such as yarn{}, needs 'double log_alpha(const rope_config&, index_t pair, double t) const'
 // expected: , log of the factor on inv_freq[pair]; docs/extending.md
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/schedule/schedules.hpp"

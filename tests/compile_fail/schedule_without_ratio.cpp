@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A schedule without ratio: the error shows what to write.
-// expected: cordage::rope_scaling: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length
-// expected: ratio t >= 1 at that length; docs/extending.md
+// expected: or one with 'double ratio(const rope_config&, double seq_len) const', the t >= 1 of a length
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/scaling/power_laws.hpp"
 

@@ -199,8 +199,10 @@ TEST_CASE("models/head_temperatures: invalid arguments are named before anything
     CHECK_THROWS_WITH_AS(scale_queries(example, negative, in_place(view)),
                          "scale_queries: position_ids[0, 2] -1 must be finite and >= 0", value_error);
     CHECK_THROWS_AS(scale_queries(example, endless, in_place(view)), value_error);
-    CHECK_THROWS_WITH_AS(scale_queries(example, few, in_place(view)),
-                         "scale_queries: angles [1, 2] must be [1 or batch, tokens] of [2, 3, 2, 4]", shape_error);
+    CHECK_THROWS_WITH_AS(
+        scale_queries(example, few, in_place(view)),
+        "scale_queries: angles [1, 2] must be [1 or batch, tokens] of [2, 3, 2, 4], a position for each token",
+        shape_error);
     CHECK_THROWS_WITH_AS(scale_queries({{1.0}, {1.0}}, position_ids, in_place(view)),
                          "scale_queries: temperatures have 1 heads, must have the 2 heads of [2, 3, 2, 4]",
                          shape_error);

@@ -88,12 +88,18 @@ TEST_CASE("rotate/checks: shapes that disagree") {
     t.refuses("must have the same batch and tokens", [&] {
         rotate_forward<half_split>(t.angles, in_place(t.in_a()), in_place(with_shape(t.in_b(), {2, 3, 1, 8})));
     });
-    t.refuses("rotate_forward: x [1, 3, 2, -8] must have head_dim >= 2 and no negative size", [&] {
-        rotate_forward<half_split>(t.angles, in_place(with_shape(t.in_a(), {1, 3, 2, -8})));
-    });
-    t.refuses("rotate_forward: x [1, -3, 2, 8] must have head_dim >= 2 and no negative size", [&] {
-        rotate_forward<half_split>(t.angles, in_place(with_shape(t.in_a(), {1, -3, 2, 8})));
-    });
+    t.refuses(
+        "rotate_forward: x [1, 3, 2, -8] must be [batch, tokens, heads, head_dim] with head_dim >= 2 and no negative "
+        "size",
+        [&] {
+            rotate_forward<half_split>(t.angles, in_place(with_shape(t.in_a(), {1, 3, 2, -8})));
+        });
+    t.refuses(
+        "rotate_forward: x [1, -3, 2, 8] must be [batch, tokens, heads, head_dim] with head_dim >= 2 and no negative "
+        "size",
+        [&] {
+            rotate_forward<half_split>(t.angles, in_place(with_shape(t.in_a(), {1, -3, 2, 8})));
+        });
 }
 
 TEST_CASE("rotate/checks: null data, negative strides, and outputs that overlap themselves") {

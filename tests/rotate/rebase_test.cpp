@@ -323,8 +323,9 @@ TEST_CASE("rotate/rebase: invalid arguments are named, and nothing is written") 
                          "rebase: x's block [0, 2] 3 must be listed once: two tokens must not be written to one "
                          "slot",
                          value_error);
-    CHECK_THROWS_WITH_AS(rebase<half_split>(angles, in_place(in_blocks(view, table.data(), 1, 8, 3))),
-                         "rebase: angles [1, 11] must be [1 or batch, tokens] of [1, 8, 2, 24]", shape_error);
+    CHECK_THROWS_WITH_AS(
+        rebase<half_split>(angles, in_place(in_blocks(view, table.data(), 1, 8, 3))),
+        "rebase: angles [1, 11] must be [1 or batch, tokens] of [1, 8, 2, 24], a position for each token", shape_error);
     CHECK_THROWS_AS(change(new_basis, old_basis, position_view<std::int32_t>(nullptr, 1, 11, 0)), shape_error);
     CHECK_THROWS_AS(rebase<half_split>(angles, in_place(paged(view)), in_place(paged(view))), shape_error);
     CHECK_THROWS_AS(rebase<half_split>(angles, in_place(view)), shape_error);

@@ -203,7 +203,9 @@ TEST_CASE("rotate/rows: shapes that forget the rows are refused before anything 
     CHECK_THROWS_WITH_AS(
         rotate_backward<half_split>(rows, rotation_gradients{.inv_freq = ten}, grad_through(view(g), view(y), view(g))),
         "rotate_backward: grads.inv_freq has 10 entries, must have bases*rotary_dim/2 = 30", shape_error);
-    CHECK_THROWS_WITH_AS(rotate_forward<half_split>(rows, in_place(row_of(view(g), 0))),
-                         "rotate_forward: angles [3, 5] must be [1 or batch, tokens] of [1, 5, 3, 24]", shape_error);
+    CHECK_THROWS_WITH_AS(
+        rotate_forward<half_split>(rows, in_place(row_of(view(g), 0))),
+        "rotate_forward: angles [3, 5] must be [1 or batch, tokens] of [1, 5, 3, 24], a position for each token",
+        shape_error);
     CHECK(same_bits(g, y));
 }

@@ -133,8 +133,7 @@ class axis_angles : public angle_detail::positions_and_bases<P, Bases> {
     axes_type axes_;
 };
 template <class Bases, class Axes, position_type P>
-axis_angles(Bases&&, Axes&&, const position_view<P>&)
-    -> axis_angles<P, angle_detail::bases_of_source<std::remove_cvref_t<Bases>>>;
+axis_angles(Bases&&, Axes&&, const position_view<P>&) -> axis_angles<P, angle_detail::bases_of_source<Bases>>;
 
 static_assert(angle_source<axis_angles<std::int32_t>> && differentiable_angle_source<axis_angles<double>>);
 

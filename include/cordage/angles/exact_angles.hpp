@@ -76,8 +76,7 @@ class float32_angles : public angle_detail::positions_and_bases<P> {
 
 // A basis or a view of bases; a row of positions or a view. Temporaries that own their numbers do not convert.
 template <class Bases, class Row>
-exact_angles(Bases&&, Row&&)
-    -> exact_angles<angle_detail::position_of_row<Row>, angle_detail::bases_of_source<std::remove_cvref_t<Bases>>>;
+exact_angles(Bases&&, Row&&) -> exact_angles<angle_detail::position_of_row<Row>, angle_detail::bases_of_source<Bases>>;
 template <class Bases, class Row>
 float32_angles(Bases&&, Row&&) -> float32_angles<angle_detail::position_of_row<Row>>;
 

@@ -30,8 +30,16 @@ struct lies_on_device {
     static constexpr bool is_on_device = true;
 };
 /// device_basis if `Bases` is one; else basis_view, to which a basis converts.
+/// @tparam Bases  an lvalue reference unless the argument is a temporary
+template <class Bases, class Named = std::remove_cvref_t<Bases>>
+struct bases_argument {
+    static_assert(lie_on_device<Named> || std::convertible_to<Bases, basis_view>,
+                  "cordage: angles are a view of a basis: name it before, 'const cordage::basis b = ...;', made by "
+                  "basis(inv_freq), make_basis(config, policy, t) or rule.at_length(n)");
+    using type = std::conditional_t<lie_on_device<Named>, Named, basis_view>;
+};
 template <class Bases>
-using bases_of_source = std::conditional_t<lie_on_device<Bases>, Bases, basis_view>;
+using bases_of_source = typename bases_argument<Bases>::type;
 
 /// Positions [axes, batch, tokens] and bases. The constructor does not dereference the views, which may point to device
 /// memory.
@@ -184,7 +192,12 @@ class positions_and_bases : public std::conditional_t<lie_on_device<Bases>, lies
 
 /// The position type of a row of positions or of a view of them.
 template <class Row>
-struct position_of;
+struct position_of {
+    static_assert(!sizeof(Row*),
+                  "cordage: after the basis write the positions, a named vector, array or span of int32, "
+                  "int64, float or double, or a position_view; one position is a vector of one");
+    using type = std::int32_t;
+};
 template <class Row>
     requires requires { typename Row::value_type; }
 struct position_of<Row> {

@@ -101,8 +101,7 @@ class summed_axes : public angle_detail::positions_and_bases<P, Bases> {
     }
 };
 template <class Bases, position_type P>
-summed_axes(Bases&&, const position_view<P>&)
-    -> summed_axes<P, angle_detail::bases_of_source<std::remove_cvref_t<Bases>>>;
+summed_axes(Bases&&, const position_view<P>&) -> summed_axes<P, angle_detail::bases_of_source<Bases>>;
 
 static_assert(angle_source<summed_axes<std::int32_t>> && differentiable_angle_source<summed_axes<double>>);
 

@@ -43,6 +43,13 @@ class basis {
         numbers_.push_back(attention_factor);
     }
 
+    /// Of no other numbers: the error says what to write.
+    template <class Row>
+        requires requires(const Row& row) { row[0]; } && (!std::convertible_to<const Row&, std::vector<double>>)
+    explicit basis(const Row&, double = 1.0) {
+        static_assert(!sizeof(Row*), "cordage::basis: copy inv_freq to doubles: std::vector<double>(f, f + n)");
+    }
+
     index_t pairs() const noexcept { return std::ssize(numbers_) - 1; }
     index_t rotary_dim() const noexcept { return 2 * pairs(); }
     std::span<const double> inv_freq() const noexcept { return {numbers_.data(), numbers_.size() - 1}; }

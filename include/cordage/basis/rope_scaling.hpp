@@ -19,16 +19,17 @@ template <class Policy = any_policy, class Schedule = any_schedule>
 class rope_scaling {
     static_assert(
         has_log_alpha<Policy> || has_log_alpha_vector<Policy>,
-        "cordage::rope_scaling: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const', log "
-        "of the factor on inv_freq[pair]; docs/extending.md");
+        "cordage::rope_scaling: write (config, policy, schedule); the policy, such as yarn{}, needs 'double log_alpha("
+        "const rope_config&, index_t pair, double t) const', log of the factor on inv_freq[pair]; docs/extending.md");
     static_assert(has_log_alpha_rate<Policy> || has_log_alpha_vector<Policy>,
                   "cordage::rope_scaling: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double "
                   "t) const', "
                   "d log_alpha / dt; docs/extending.md");
     static_assert(
         length_schedule<Schedule>,
-        "cordage::rope_scaling: Schedule needs 'double ratio(const rope_config&, double seq_len) const', the length "
-        "ratio t >= 1 at that length; docs/extending.md");
+        "cordage::rope_scaling: after the policy write a schedule: fixed{t}, dynamic{factor}, continuous{}, or one "
+        "with "
+        "'double ratio(const rope_config&, double seq_len) const', the t >= 1 of a length; docs/extending.md");
 
  public:
     /// @throws value_error or shape_error  if config, the policy's parameters or the schedule's settings are invalid

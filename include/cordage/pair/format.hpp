@@ -17,6 +17,9 @@ struct float16 {
     std::uint16_t bits;
 
     float16() = default;
+    constexpr float16(std::convertible_to<float> auto x) : bits() {
+        static_assert(sizeof(x) == 0, "cordage: to_float16(x) rounds a number, float16::from_bits(bits) takes bits");
+    }
     CORDAGE_HOST_DEVICE static constexpr float16 from_bits(std::uint16_t bits) noexcept {
         float16 x;
         x.bits = bits;
@@ -29,6 +32,9 @@ struct bfloat16 {
     std::uint16_t bits;
 
     bfloat16() = default;
+    constexpr bfloat16(std::convertible_to<float> auto x) : bits() {
+        static_assert(sizeof(x) == 0, "cordage: to_bfloat16(x) rounds a number, bfloat16::from_bits(bits) takes bits");
+    }
     CORDAGE_HOST_DEVICE static constexpr bfloat16 from_bits(std::uint16_t bits) noexcept {
         bfloat16 x;
         x.bits = bits;

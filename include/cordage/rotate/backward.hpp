@@ -154,7 +154,7 @@ template <pairing Pairing, class Backend, executor Executor, class Source, class
 void backward_through(const Executor& where, const Source& angles, const rotation_gradients& grads,
                       const Operands&... operands) {
     constexpr const char* function = "rotate_backward";
-    require_source<Source>();
+    if constexpr (!require_source<Source>()) return;
     backend::require_backward_range<Backend>();
     const std::array<range_kernel, sizeof...(Operands)> kernels{backward_tokens<Pairing, Backend, Source, Operands>...};
     call_on_stack<Operands...> made(function, angles, kernels, operands...);
@@ -219,17 +219,15 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 /// the sums has the relative error of y (2^-8 for bfloat16). For inv_freq and attention_factor allocates partial sums,
 /// at most max(64, bases) rows of rotary_dim/2 + 1 doubles (summed_axes: max(64 axes, bases) rows; a basis for each
 /// token: max(4096, bases)); for weight gradients at most max(64, bases) rows of the weights' size.
-template <pairing Pairing, class Backend = backend::fastest, class First, class... Rest>
+template <class Pairing = void, class Backend = backend::fastest, class First, class... Rest>
 void rotate_backward(const First& first, const Rest&... rest) {
-    if constexpr (angles_of_tokens<First>) {
+    if constexpr (!rotate_detail::require_call<Pairing, First>()) {
+        return;
+    } else if constexpr (angles_of_tokens<First>) {
         rotate_detail::backward_at<Pairing, Backend>(serial{}, first, rest...);
     } else if constexpr (executor<First>) {
         rotate_detail::backward_at<Pairing, Backend>(first, rest...);
     } else {
-        static_assert(
-            requires { first.processors("rotate_backward"); },
-            "cordage: the first argument must be an angle source, an executor (serial, threads, loop_executor) or "
-            "on(stream) of cordage/cuda.cuh followed by device arguments");
         launch_backward<Pairing>(rotate_detail::on_device{}, "rotate_backward", first, rest...);
     }
 }

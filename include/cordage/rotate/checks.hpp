@@ -79,8 +79,9 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
     const heads_memory& v = tensor.view;
     const heads_shape& s = v.shape;
     if (s.batch < 0 || s.tokens < 0 || s.heads < 0 || s.head_dim < 2) {
-        fail<shape_error>(
-            {function, ": ", tensor.name, " ", describe(s), " must have head_dim >= 2 and no negative size"});
+        fail<shape_error>({function, ": ", tensor.name, " ", describe(s),
+                           " must be [batch, tokens, heads, head_dim] with head_dim >= 2 "
+                           "and no negative size"});
     }
     check_strides(function, tensor.name, "", v);
     if (v.slots.entries != nullptr) {
@@ -109,7 +110,8 @@ inline void check_angles(const char* function, const angle_sizes& angles, const 
     const heads_shape& s = tensor.view.shape;
     const index_t rotary_dim = 2 * angles.pairs;
     if (tensor.is_rotated && rotary_dim > s.head_dim) {
-        fail<shape_error>({function, ": rotary_dim ", rotary_dim, " must be <= head_dim ", s.head_dim});
+        fail<shape_error>({function, ": rotary_dim ", rotary_dim, " must be <= head_dim ", s.head_dim,
+                           "; it is twice the number of frequencies"});
     }
     if (tensor.is_rotated && (tensor.first_lane < 0 || tensor.first_lane > s.head_dim - rotary_dim)) {
         fail<shape_error>({function, ": first_lane ", tensor.first_lane,
@@ -117,7 +119,7 @@ inline void check_angles(const char* function, const angle_sizes& angles, const 
     }
     if (angles.tokens != s.tokens || (angles.batch != 1 && angles.batch != s.batch)) {
         fail<shape_error>({function, ": angles [", angles.batch, ", ", angles.tokens,
-                           "] must be [1 or batch, tokens] of ", describe(s)});
+                           "] must be [1 or batch, tokens] of ", describe(s), ", a position for each token"});
     }
 }
 

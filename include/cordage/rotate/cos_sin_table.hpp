@@ -48,7 +48,10 @@ class cos_sin_table {
     cos_sin_view<T> view() const& noexcept {
         return {cos_.data(), sin_.data(), rows_, tokens_, pairs_, 1.0, attention_factors_.data()};
     }
-    void view() const&& = delete;
+    template <class Real = T>
+    auto view() const&& {
+        static_assert(!sizeof(Real*), "cordage::cos_sin_table: name the table, which must outlive its view");
+    }
 
  private:
     // Checks the angles before anything is allocated.

@@ -13,11 +13,25 @@ namespace rotate_detail {
 /// Tag argument whose namespace lets argument-dependent lookup find the functions of rotate/cuda/.
 struct on_device {};
 
+// Functions that require something return whether it holds, so that `if constexpr` ends with the first error.
+template <class Pairing, class First>
+constexpr bool require_call() {
+    constexpr bool begins =
+        angles_of_tokens<First> || executor<First> || requires(const First& f) { f.processors(""); };  // on(stream)
+    static_assert(pairing<Pairing>,
+                  "cordage: write the pairing of the model, rotate_forward<half_split>(angles, "
+                  "in_place(q)) or rotate_forward<interleaved>(...); docs/migrating.md");
+    static_assert(begins,
+                  "cordage: the first argument must be the angles, exact_angles(basis, position_ids) or a table's "
+                  "view(), or before them an executor (serial, threads, loop_executor) or on(stream)");
+    return pairing<Pairing> && begins;
+}
+
 template <class Source>
-constexpr void require_source() {
+constexpr bool require_source() {
     static_assert(angles_of_tokens<Source>,
-                  "cordage: a source of angles needs 'index_t batch() const', 'index_t tokens() const' and 'index_t "
-                  "pairs() const'; docs/extending.md");
+                  "cordage: before the operands write angles; a source of them needs 'index_t batch() const', 'index_t "
+                  "tokens() const' and 'index_t pairs() const'; docs/extending.md");
     static_assert(
         requires(const Source& s, index_t i) {
             { s.attention_factor(i, i) } -> std::same_as<double>;
@@ -46,13 +60,16 @@ constexpr void require_source() {
     static_assert(has_position || has_free_angles<Source> || !(has_bases || has_axes),
                   "cordage: a source of angles with 'bases' or 'axes' needs 'position' and 'inv_freq', for gradients; "
                   "docs/extending.md");
+    return angles_of_tokens<Source>;
 }
 
 template <class Direction, class... Operands>
-constexpr void require_operands() {
-    static_assert(sizeof...(Operands) > 0 && (operand_type<Operands> && ...),
-                  "cordage: after the angles write operands: in_place(view) or from_to(view, view)");
-    if constexpr ((operand_type<Operands> && ...)) {
+constexpr bool require_operands() {
+    constexpr bool are_operands = sizeof...(Operands) > 0 && (operand_type<Operands> && ...);
+    static_assert(are_operands,
+                  "cordage: after the angles write operands, in_place(view) or from_to(view, view), and nothing else; "
+                  "an executor comes before the angles");
+    if constexpr (are_operands) {
         static_assert((std::same_as<typename Operands::compute, float> && ...) ||
                           (std::same_as<typename Operands::compute, double> && ...),
                       "cordage: the operands of one call must all compute in float or all in double");
@@ -61,6 +78,7 @@ constexpr void require_operands() {
             "cordage: only rotate_forward normalizes; the backward pass takes "
             "grad_through(grad_y, x, grad_x).normalized(...), and rotate_inverse operands without 'normalized'");
     }
+    return are_operands;
 }
 
 // The angles that kernels read: those of the source, or rows that several kernels share.
@@ -78,41 +96,39 @@ constexpr auto angles_of_kernels() {
 template <pairing Pairing, class Backend, class Direction, executor Executor, class Source, class... Operands>
 CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where, const Source& angles,
                                      const Operands&... operands) {
-    require_source<Source>();
-    require_operands<Direction, Operands...>();
-    backend::require_rotate_range<Backend>();
-    static_assert(
-        !requires { Source::is_on_device; },
-        "cordage: these angles lie on a device: the first argument must be on(stream)");
-    using rows = typename decltype(angles_of_kernels<Backend, Source, Operands...>())::type;
-    const std::array<range_kernel, sizeof...(Operands)> kernels{
-        rotate_tokens<Pairing, Backend, Direction, rows, Operands>...};
-    call_on_stack<Operands...> made(function, angles, kernels, operands...);
-    const rotation_call call = made.call();
-    const call_size size = check_with_angles(call, memory::host, angles);
-    run(where, call, size, [&](index_t begin, index_t end) noexcept {
-        if constexpr (std::same_as<rows, Source>) {
-            run_tokens(call, nullptr, nullptr, begin, end);
-        } else {
-            rows shared(typename backend::maker_of_rows<Backend>::type{}, angles);
-            shared.for_each_block(
-                begin, end, [&](index_t first, index_t last) { run_tokens(call, &shared, nullptr, first, last); });
-        }
-    });
+    if constexpr (require_source<Source>() && require_operands<Direction, Operands...>()) {
+        backend::require_rotate_range<Backend>();
+        static_assert(
+            !requires { Source::is_on_device; },
+            "cordage: these angles lie on a device: the first argument must be on(stream)");
+        using rows = typename decltype(angles_of_kernels<Backend, Source, Operands...>())::type;
+        const std::array<range_kernel, sizeof...(Operands)> kernels{
+            rotate_tokens<Pairing, Backend, Direction, rows, Operands>...};
+        call_on_stack<Operands...> made(function, angles, kernels, operands...);
+        const rotation_call call = made.call();
+        const call_size size = check_with_angles(call, memory::host, angles);
+        run(where, call, size, [&](index_t begin, index_t end) noexcept {
+            if constexpr (std::same_as<rows, Source>) {
+                run_tokens(call, nullptr, nullptr, begin, end);
+            } else {
+                rows shared(typename backend::maker_of_rows<Backend>::type{}, angles);
+                shared.for_each_block(
+                    begin, end, [&](index_t first, index_t last) { run_tokens(call, &shared, nullptr, first, last); });
+            }
+        });
+    }
 }
 
 // Runs a call on the executor or device given by its first argument, or on the calling thread if there is none.
-template <pairing Pairing, class Backend, class Direction, class First, class... Rest>
+template <class Pairing, class Backend, class Direction, class First, class... Rest>
 CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, const Rest&... rest) {
-    if constexpr (angles_of_tokens<First>) {
+    if constexpr (!require_call<Pairing, First>()) {
+        return;
+    } else if constexpr (angles_of_tokens<First>) {
         rotate_at<Pairing, Backend, Direction>(function, serial{}, first, rest...);
     } else if constexpr (executor<First>) {
         rotate_at<Pairing, Backend, Direction>(function, first, rest...);
     } else {
-        static_assert(
-            requires { first.processors(function); },  // nvcc 13 finds the call below, but not in a requirement
-            "cordage: the first argument must be an angle source, an executor (serial, threads, "
-            "loop_executor) or on(stream) of cordage/cuda.cuh followed by device arguments");
         launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...);
     }
 }
@@ -130,7 +146,7 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
 ///
 ///   head_dim 8, rotary_dim 4:  interleaved [c s c s . . . .]   half_split [c c s s . . . .]
 ///
-/// @tparam Pairing  half_split or interleaved, as the model was trained
+/// @tparam Pairing  half_split or interleaved, as the model was trained; must be written
 /// @tparam Backend  of the host; default: the fastest one of the instruction set that the unit is compiled for
 /// Arguments, in this order:
 ///   where     (optional) an executor (docs/backends.md), such as a pool of `threads`, or a device's stream; default:
@@ -144,14 +160,14 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
 /// Precision: angles exact to 3.7e-10 rad at 2^31, arithmetic in float (double for double), one rounding on store.
 /// Allocates nothing, except at most 64 bytes per token if written slots are not in ascending order or if tokens move
 /// within a cache. Gradient: rotate/backward.hpp.
-template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
+template <class Pairing = void, class Backend = backend::fastest, class... Arguments>
 void rotate_forward(const Arguments&... arguments) {
     rotate_detail::rotate<Pairing, Backend, backend::forward>("rotate_forward", arguments...);
 }
 
 /// Undoes rotate_forward: x = R(-a) y / m. Arguments, errors and precision as for rotate_forward; the x and y of an
 /// operand are source and destination.
-template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
+template <class Pairing = void, class Backend = backend::fastest, class... Arguments>
 void rotate_inverse(const Arguments&... arguments) {
     rotate_detail::rotate<Pairing, Backend, backend::inverse>("rotate_inverse", arguments...);
 }
@@ -187,7 +203,7 @@ inline constexpr bool has_norm<Operand> = Operand::is_normalized;
 /// thread if one token is written to a slot that another one reads. If a slot would be written before it is read, the
 /// call throws value_error naming the slot. On a device a move within a cache throws unless the caller states that the
 /// written slots are free: from_to(x, y).to_free_slots().
-template <pairing Pairing, class Backend = backend::fastest, class... Arguments>
+template <class Pairing = void, class Backend = backend::fastest, class... Arguments>
 void rebase(const Arguments&... arguments) {
     static_assert((rotate_detail::is_difference<Arguments> || ...),
                   "cordage::rebase: the angles must be a difference, 'to - from': exact_angles(new_basis, ids) - "

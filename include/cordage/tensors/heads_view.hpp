@@ -60,11 +60,26 @@ struct slot_table {
     }
 };
 
+namespace tensors_detail {
+
+template <class T>
+struct format_of_elements {
+    static_assert(
+        requires { sizeof(element_traits<T>); },
+        "cordage: elements are float, double, float16 or bfloat16 (reinterpret_cast<bfloat16*>(address) of bits); "
+        "others need a format, the third argument of token_major; docs/extending.md");
+    using type = element_traits<T>;
+};
+template <class T>
+using default_format = typename format_of_elements<std::remove_const_t<T>>::type;
+
+}  // namespace tensors_detail
+
 /// A view of [batch, tokens, heads, head_dim] lanes in a format (pair/format.hpp, tensors/head_formats.hpp). The last
 /// stride is 1; the others count elements and may have any order, so that [tokens, heads, head_dim], [heads, tokens,
 /// head_dim] and a slice of a fused qkv buffer are all views. With `slots` the tokens lie in the blocks of a cache:
 /// batch_stride is then the stride between blocks and token_stride that between slots of a block (in_slots, in_blocks).
-template <class T, class Format = element_traits<std::remove_const_t<T>>>
+template <class T, class Format = tensors_detail::default_format<T>>
 struct heads_view {
     T* data = nullptr;
     heads_shape shape;
@@ -163,7 +178,7 @@ bool operator==(const heads_view<T, Format>& a, const heads_view<T, Format>& b) 
 
 /// View of a dense [batch, tokens, heads, head_dim] array. (A stride that overflows 64 bits becomes the largest
 /// index_t, which every rotation rejects.)
-template <class T, class Format = element_traits<std::remove_const_t<T>>>
+template <class T, class Format = tensors_detail::default_format<T>>
 CORDAGE_ALWAYS_INLINE constexpr heads_view<T, Format> token_major(T* data, const heads_shape& shape,
                                                                   const Format& format = {}) {
     const index_t head = elements_of_head<Format>(shape.head_dim), token = saturated_product(shape.heads, head);
@@ -171,10 +186,17 @@ CORDAGE_ALWAYS_INLINE constexpr heads_view<T, Format> token_major(T* data, const
 }
 
 /// View of a dense [batch, heads, tokens, head_dim] array, the layout of transformers.
-template <class T, class Format = element_traits<std::remove_const_t<T>>>
+template <class T, class Format = tensors_detail::default_format<T>>
 constexpr heads_view<T, Format> head_major(T* data, const heads_shape& shape, const Format& format = {}) {
     const index_t token = elements_of_head<Format>(shape.head_dim), head = saturated_product(shape.tokens, token);
     return {data, shape, saturated_product(shape.heads, head), token, head, {}, format};
+}
+
+/// Of an array: the error says what to write.
+template <class Row>
+    requires requires(const Row& row) { row.data(); }
+auto token_major(const Row&, const heads_shape&) {
+    static_assert(!sizeof(Row*), "cordage: token_major takes the address of elements: token_major(q.data(), shape)");
 }
 
 /// The sizes as text, "[1, 4, 8, 64]", for messages.
@@ -190,12 +212,13 @@ heads_view<T, Format> with_format(const heads_view<T, Old>& v, const Format& for
 
 namespace tensors_detail {
 
-template <class Entry>
-concept slot_entry = std::same_as<Entry, std::int32_t> || std::same_as<Entry, std::int64_t>;
-
-template <class T, class Format, slot_entry Entry>
-heads_view<T, Format> with_slots(heads_view<T, Format> cache, const Entry* entries, index_t batch, index_t tokens,
+template <class T, class Format, class Entries>
+heads_view<T, Format> with_slots(heads_view<T, Format> cache, const Entries& entries, index_t batch, index_t tokens,
                                  index_t row_stride, index_t tokens_of_entry) {
+    constexpr bool is_wide = std::convertible_to<Entries, const std::int64_t*>;
+    static_assert(is_wide || std::convertible_to<Entries, const std::int32_t*>,
+                  "cordage: the table of in_slots and in_blocks is the address of int32 or int64 numbers, "
+                  "slot_mapping.data(); convert others, such as uint32");
     if (cache.slots.entries != nullptr) {
         fail<shape_error>({"in_slots and in_blocks: the view must be a whole cache, not tokens in slots of one"});
     }
@@ -203,7 +226,7 @@ heads_view<T, Format> with_slots(heads_view<T, Format> cache, const Entry* entri
         fail<shape_error>(
             {"in_slots and in_blocks: the table nullptr must have entries for [", batch, ", ", tokens, "] tokens"});
     }
-    cache.slots = {entries, sizeof(Entry) == 8, row_stride, tokens_of_entry, cache.shape.tokens, cache.shape.batch};
+    cache.slots = {entries, is_wide, row_stride, tokens_of_entry, cache.shape.tokens, cache.shape.batch};
     cache.shape.batch = batch;
     cache.shape.tokens = tokens;
     return cache;
@@ -218,8 +241,8 @@ heads_view<T, Format> with_slots(heads_view<T, Format> cache, const Entry* entri
 ///
 /// @param slot_mapping  [batch, tokens] dense
 /// @throws shape_error  for a cache that is itself a view in slots, and for a null table of tokens
-template <class T, class Format, tensors_detail::slot_entry Entry>
-heads_view<T, Format> in_slots(const heads_view<T, Format>& cache, const Entry* slot_mapping, index_t batch,
+template <class T, class Format, class Entries>
+heads_view<T, Format> in_slots(const heads_view<T, Format>& cache, const Entries& slot_mapping, index_t batch,
                                index_t tokens) {
     return tensors_detail::with_slots(cache, slot_mapping, batch, tokens, tokens, index_t{1});
 }
@@ -228,8 +251,8 @@ heads_view<T, Format> in_slots(const heads_view<T, Format>& cache, const Entry* 
 /// a row is slot i % block_size of block block_table[row, i / block_size]. Blocks with entry -1 are skipped.
 ///
 /// @param block_table  [batch, row_stride], of which the first tokens / block_size, rounded up, are read
-template <class T, class Format, tensors_detail::slot_entry Entry>
-heads_view<T, Format> in_blocks(const heads_view<T, Format>& cache, const Entry* block_table, index_t batch,
+template <class T, class Format, class Entries>
+heads_view<T, Format> in_blocks(const heads_view<T, Format>& cache, const Entries& block_table, index_t batch,
                                 index_t tokens, index_t row_stride) {
     return tensors_detail::with_slots(cache, block_table, batch, tokens, row_stride, cache.shape.tokens);
 }

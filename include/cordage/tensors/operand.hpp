@@ -23,6 +23,9 @@ template <class X, class Y = X, class XFormat = element_traits<X>, class YFormat
 class operand {
  public:
     using compute = typename XFormat::compute;
+    static_assert(!std::is_const_v<Y>,
+                  "cordage: in_place(x) writes x, from_to(x, y) writes y: write to a view of "
+                  "elements that are not const");
     static_assert(std::same_as<compute, typename YFormat::compute>,
                   "cordage::operand: x and y must compute in one type, float or double");
     static constexpr bool is_normalized = !std::same_as<Norm, no_norm>;
@@ -100,7 +103,6 @@ operand(const heads_view<const X, XFormat>&, const heads_view<Y, YFormat>&, inde
 
 /// Operand that overwrites x.
 template <class T, class Format>
-    requires tensor_format<Format, T>
 CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(const heads_view<T, Format>& x, index_t first_lane = 0) {
     return {x, x, first_lane};
 }
@@ -109,11 +111,20 @@ CORDAGE_ALWAYS_INLINE operand<T, T, Format, Format> in_place(const heads_view<T,
 ///
 ///   from_to(k, in_slots(key_cache, slot_mapping, 1, tokens))    // fp32 keys into a bfloat16 cache, a slot for each
 template <class In, class XFormat, class Y, class YFormat>
-    requires tensor_format<YFormat, Y>
 CORDAGE_ALWAYS_INLINE operand<std::remove_const_t<In>, Y, XFormat, YFormat> from_to(const heads_view<In, XFormat>& x,
                                                                                     const heads_view<Y, YFormat>& y,
                                                                                     index_t first_lane = 0) {
     return {x, y, first_lane};
+}
+
+/// Of memory without a shape: the errors say what to write.
+template <class X>
+auto in_place(const X&, index_t = 0) {
+    static_assert(!sizeof(X*), "cordage::in_place takes a view: in_place(token_major(q.data(), shape))");
+}
+template <class X, class Y>
+auto from_to(const X&, const Y&, index_t = 0) {
+    static_assert(!sizeof(X*), "cordage::from_to takes views: from_to(token_major(q.data(), shape), ...)");
 }
 
 template <class T, class Format, element W>

@@ -307,7 +307,8 @@ TEST_CASE(
          [](fake_tensor& k, auto&) { k.ne[3] = index_t{1} << 62; });
     with("ggml: keys [64, 2, 3, 1] with nb [34, 34, 136, 408] must not overlap itself",
          [](fake_tensor& k, auto&) { k.nb[1] = 34; });
-    with("rebase: rotary_dim 64 must be <= head_dim 32", [](fake_tensor& k, auto&) { k.ne[0] = 32; });
+    with("rebase: rotary_dim 64 must be <= head_dim 32; it is twice the number of frequencies",
+         [](fake_tensor& k, auto&) { k.ne[0] = 32; });
     with("rebase: x's hadamard size 64 must be a power of two that divides head_dim 96",
          [](fake_tensor& k, auto&) { k.ne[0] = 96, k.nb[1] = 102, k.nb[2] = 204; });
     with("rebase: x's head_dim 4096 must be a multiple of 32 and at most 2048 in this format",

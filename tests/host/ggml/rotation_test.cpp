@@ -379,7 +379,8 @@ TEST_CASE("host/ggml/rotation: what does not fit a cache gets one error that nam
     with("ggml: cache [64, 5, 2, 1] must be [64, 5, 1, 1]", [](t, t, t, t to) { to.ne[2] = 2; });
     with("ggml: cache of type F64 must be F32, F16, BF16, Q8_0 or Q4_0", [](t, t, t, t to) { to.type = 28; });
     with("ggml: rows.data nullptr must point to its elements", [](t, t, t at, t) { at.data = nullptr; });
-    with("rotate_forward: rotary_dim 32 must be <= head_dim 16", [](t x, t, t, t) { x.ne[0] = 16, x.ne[1] = 4; });
+    with("rotate_forward: rotary_dim 32 must be <= head_dim 16; it is twice the number of frequencies",
+         [](t x, t, t, t) { x.ne[0] = 16, x.ne[1] = 4; });
     rows[1] = 5;
     with("ggml: rows[1] 5 must be 0 to cache.ne[1] - 1 = 4", [](t, t, t, t) {});
     // Once, a token of a negative row was not stored.

@@ -38,10 +38,12 @@ TEST_CASE("rotate/cuda/checks: a device rejects what the host rejects, before a 
         c.angles, in_place(c.q_view), in_place(c.q_view));
     c.check_throws<shape_error>("rotate_forward: first_lane 5 must be 0 to head_dim - rotary_dim = 4", c.angles,
                                 in_place(c.q_view, 5));
-    c.check_throws<shape_error>("rotate_forward: rotary_dim 4 must be <= head_dim 2", c.angles,
-                                in_place(heads_view<float>{c.q_view.data, {1, 3, 2, 2}, 0, 16, 8}));
-    c.check_throws<shape_error>("rotate_forward: angles [1, 3] must be [1 or batch, tokens] of [1, 2, 2, 8]", c.angles,
-                                in_place(heads_view<float>{c.q_view.data, {1, 2, 2, 8}, 0, 16, 8}));
+    c.check_throws<shape_error>(
+        "rotate_forward: rotary_dim 4 must be <= head_dim 2; it is twice the number of frequencies", c.angles,
+        in_place(heads_view<float>{c.q_view.data, {1, 3, 2, 2}, 0, 16, 8}));
+    c.check_throws<shape_error>(
+        "rotate_forward: angles [1, 3] must be [1 or batch, tokens] of [1, 2, 2, 8], a position for each token",
+        c.angles, in_place(heads_view<float>{c.q_view.data, {1, 2, 2, 8}, 0, 16, 8}));
     c.check_throws<shape_error>("rotate_forward: x.data nullptr must point to [1, 3, 2, 8] elements", c.angles,
                                 in_place(heads_view<float>{nullptr, {1, 3, 2, 8}, 0, 16, 8}));
     c.check_throws<shape_error>(
@@ -204,8 +206,9 @@ TEST_CASE("rotate/cuda/checks: a table's attention factors lie on the device and
     table.token_attention_factors = std::bit_cast<const double*>(std::uintptr_t{8});
     CHECK_NOTHROW(rotate_forward<half_split>(test_device{}, table, in_place(c.q_view)));
     CHECK_NOTHROW(rotate_backward<half_split>(test_device{}, table, in_place(c.q_view)));
-    c.check_throws<shape_error>("rotate_forward: rotary_dim 4 must be <= head_dim 2", table,
-                                in_place(heads_view<float>{c.q_view.data, {1, 3, 2, 2}, 0, 16, 8}));
+    c.check_throws<shape_error>(
+        "rotate_forward: rotary_dim 4 must be <= head_dim 2; it is twice the number of frequencies", table,
+        in_place(heads_view<float>{c.q_view.data, {1, 3, 2, 2}, 0, 16, 8}));
 }
 
 TEST_CASE("rotate/cuda/checks: an empty tensor launches nothing") {

@@ -155,6 +155,9 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
 /// wrong place and ignores.
 /// @throws value_error or shape_error; otherwise only std::bad_alloc
 inline model_ropes read_config(std::string_view text, const read_options& options = {}) {
+    if (text.ends_with(".json") || text.ends_with(".gguf")) {
+        fail<value_error>({"hf::read_config: text ", in_quotes(text), " must be JSON; hf::read_model reads a file"});
+    }
     return read_parsed_config(json_detail::parse_strict_json("hf::read_config", text), options);
 }
 

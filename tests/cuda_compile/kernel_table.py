@@ -29,6 +29,8 @@ KERNELS = [
     ("heads_kernel<bfloat16, span<fp8<3>>", "rotation to fp8", 32, 10208, 40000),
     ("heads_kernel<bfloat16, span<signed char>", "rotation to int8", 32, None, 40000),
     ("heads_kernel<bfloat16, span<q8_0_block>", "rotation to q8_0", 32, None, 40000),
+    ("heads_kernel<bfloat16, span<mx_blocks<fp8<3>>>", "rotation to MXFP8", 32, None, 40000),
+    ("heads_kernel<bfloat16, span<fp4_e2m1_x2>", "rotation to NVFP4", 32, None, 40000),
     ("team_backward_kernel<bfloat16, no_norm, half_split, exact_angles", "backward, bf16, half_split", 64, 9984, 26000),
     ("team_backward_kernel<bfloat16, no_norm, interleaved, exact_angles", "backward, bf16, interleaved", 64, 7424, 26000),
     ("team_backward_kernel<float, no_norm, half_split, exact_angles", "backward, fp32, half_split", 64, 7552, 21000),
@@ -41,6 +43,7 @@ KERNELS = [
 def short(name):
     """A kernel's name without namespaces, defaults and what tells nothing."""
     name = re.sub(r"(cordage::|backend::|angle_detail::|std::|void |run_kernel)", "", name)
+    name = re.sub(r"operand<bfloat16, [^,]*, element_traits<bfloat16>, (mx_blocks<[^,]*>), no_norm>", r"\1", name)
     name = re.sub(r"operand<bfloat16, ([^,]*), element_traits<bfloat16>, [^,]*?(?:<[^<>]*(?:<[^<>]*>)?[^<>]*>)?, no_norm>",
                   r"\1", name)
     name = re.sub(r"operand<bfloat16, ([^,]*), element_traits<bfloat16>, .*?, rms_norm<float> ?>", r"\1, rms_norm", name)

@@ -28,11 +28,14 @@ void to_cache(cudaStream_t stream, const angles_type& angles, const heads_view<b
 void caches(cudaStream_t stream, const angles_type& angles, const heads_view<bfloat16>& x,
             const heads_view<fp8_e4m3, scaled_bytes<fp8_e4m3>>& e4m3,
             const heads_view<std::int8_t, scaled_bytes<std::int8_t>>& int8, const heads_view<q8_0_block, q8_0>& q8,
+            const heads_view<fp8_e4m3, mxfp8_e4m3>& mxfp8, const heads_view<fp4_e2m1_x2, nvfp4>& fp4,
             std::span<double> numbers) {
     const rms_norm<> norm{};
     to_cache(stream, angles, x, e4m3);
     to_cache(stream, angles, x, int8);
     to_cache(stream, angles, x, q8);
+    to_cache(stream, angles, x, mxfp8);
+    to_cache(stream, angles, x, fp4);
     rotate_forward<half_split>(on(stream), angles, in_place(x).normalized(norm));
     rotate_forward<half_split>(on(stream), angles, in_place(x).normalized(norm), from_to(x, e4m3).normalized(norm),
                                from_to(x, e4m3).unrotated());

@@ -121,7 +121,11 @@ class operand_case {
             const bool is_unchanged = !has_norm && (!is_rotated || angles.is_identity(i));
             for (head_numbers& head : heads_of_token<Pairing>(i, from, rotation)) {
                 const bool is_kept = is_unchanged && keeps_bytes(from, to);
-                if (!is_kept) plain_format<YFormat>::widen(y.view.format, head, y.scales_before(to));
+                if (is_kept) {
+                    head = read_head(from);  // a turn by 0 would spread a NaN to its pair
+                } else {
+                    plain_format<YFormat>::widen(y.view.format, head, y.scales_before(to));
+                }
                 expected_.push_back({from, to, is_kept, std::move(head)});
                 ++from.head, ++to.head;
             }
@@ -204,19 +208,19 @@ class operand_case {
         return false;
     }
 
+    head_numbers read_head(const head_place& at) const {
+        head_numbers head;
+        head.lanes = plain_format<XFormat>::read(x.view.format, x.head(x.elements->before.data(), at).data(),
+                                                 x.scales_before(at), x.view.shape.head_dim);
+        const double largest = largest_of(head.lanes, 0, head.lanes.size());
+        head.allowed.assign(head.lanes.size(), 1e-6 * largest * rounding_of_reading<XFormat>);
+        return head;
+    }
     // A token's heads before they are stored.
     template <class Pairing>
     std::vector<head_numbers> heads_of_token(index_t i, head_place at, const plain_rotation& rotation) const {
-        const heads_shape& s = x.view.shape;
-        const auto head_dim = static_cast<std::size_t>(s.head_dim);
         std::vector<head_numbers> all;
-        for (; at.head < s.heads; ++at.head) {
-            head_numbers head;
-            head.lanes = plain_format<XFormat>::read(x.view.format, x.head(x.elements->before.data(), at).data(),
-                                                     x.scales_before(at), s.head_dim);
-            head.allowed.assign(head_dim, 1e-6 * largest_of(head.lanes, 0, head_dim) * rounding_of_reading<XFormat>);
-            all.push_back(std::move(head));
-        }
+        for (; at.head < x.view.shape.heads; ++at.head) all.push_back(read_head(at));
         const auto rotate = [&] {
             for (index_t pair = 0; is_rotated && pair < rotation.pairs; ++pair) {
                 const auto lane0 = static_cast<std::size_t>(first_lane + Pairing::first(pair, rotation.pairs));

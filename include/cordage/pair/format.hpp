@@ -17,8 +17,11 @@ struct float16 {
     std::uint16_t bits;
 
     float16() = default;
-    constexpr float16(std::convertible_to<float> auto x) : bits() {
-        static_assert(sizeof(x) == 0, "cordage: to_float16(x) rounds a number, float16::from_bits(bits) takes bits");
+    template <class Number>
+        requires requires(Number x, void (*f)(float)) { f(x); }
+    constexpr float16(Number) : bits() {
+        static_assert(sizeof(Number) == 0,
+                      "cordage: to_float16(x) rounds a number, float16::from_bits(bits) takes bits");
     }
     CORDAGE_HOST_DEVICE static constexpr float16 from_bits(std::uint16_t bits) noexcept {
         float16 x;
@@ -32,8 +35,11 @@ struct bfloat16 {
     std::uint16_t bits;
 
     bfloat16() = default;
-    constexpr bfloat16(std::convertible_to<float> auto x) : bits() {
-        static_assert(sizeof(x) == 0, "cordage: to_bfloat16(x) rounds a number, bfloat16::from_bits(bits) takes bits");
+    template <class Number>
+        requires requires(Number x, void (*f)(float)) { f(x); }
+    constexpr bfloat16(Number) : bits() {
+        static_assert(sizeof(Number) == 0,
+                      "cordage: to_bfloat16(x) rounds a number, bfloat16::from_bits(bits) takes bits");
     }
     CORDAGE_HOST_DEVICE static constexpr bfloat16 from_bits(std::uint16_t bits) noexcept {
         bfloat16 x;

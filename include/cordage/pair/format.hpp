@@ -19,7 +19,7 @@ struct float16 {
     float16() = default;
     template <class Number>
         requires requires(Number x, void (*f)(float)) { f(x); }
-    constexpr float16(Number) : bits() {
+    CORDAGE_HOST_DEVICE constexpr float16(Number) : bits() {
         static_assert(sizeof(Number) == 0,
                       "cordage: to_float16(x) rounds a number, float16::from_bits(bits) takes bits");
     }
@@ -37,7 +37,7 @@ struct bfloat16 {
     bfloat16() = default;
     template <class Number>
         requires requires(Number x, void (*f)(float)) { f(x); }
-    constexpr bfloat16(Number) : bits() {
+    CORDAGE_HOST_DEVICE constexpr bfloat16(Number) : bits() {
         static_assert(sizeof(Number) == 0,
                       "cordage: to_bfloat16(x) rounds a number, bfloat16::from_bits(bits) takes bits");
     }

@@ -16,6 +16,19 @@ using namespace cordage_test;
 
 namespace {
 
+// By bits: these tests are also compiled with fast-math, which assumes that there are no NaNs and no signs of 0, and
+// sets the processor to take numbers below 2^-126 as 0.
+bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffu) > 0x7f80'0000u; }
+bool is_negative(float x) { return std::bit_cast<std::uint32_t>(x) >> 31 != 0; }
+bool is_subnormal(float x) {
+    const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffu;
+    return magnitude != 0 && magnitude < 0x80'0000u;
+}
+bool flushes_subnormals() {
+    const volatile float small = std::bit_cast<float>(1u);
+    return small * 1.0f == 0.0f;
+}
+
 // The numbers of a code without sign, by the definition of the format.
 double number_of(int code, int mantissa_bits, int bias) {
     const int exponent = code >> mantissa_bits, fraction = code & ((1 << mantissa_bits) - 1);
@@ -89,7 +102,7 @@ void check_powers_of_two(scale_rounding rounding, index_t each) {
         const double scale = std::ldexp(1.0, scales[g].bits - 127);
         for (index_t i = 0; i < each; ++i) {
             const int code = nearest(static_cast<double>(x[lane(i)]) / scale, all);
-            const int sign = std::signbit(x[lane(i)]) ? static_cast<int>(Code::sign) : 0;
+            const int sign = is_negative(x[lane(i)]) ? static_cast<int>(Code::sign) : 0;
             REQUIRE(code_of_lane(codes, lane(i)) == (code | sign));
             const double number = all[static_cast<std::size_t>(code)] * scale;
             REQUIRE(static_cast<double>(back[lane(i)]) == (sign != 0 ? -number : number));
@@ -117,11 +130,14 @@ void check_golden(const Format& format, Code, const std::uint8_t (&codes_of)[Cod
     for (std::size_t g = 0; g < Scales; ++g) {
         CAPTURE(g);
         const std::size_t lanes = x.size() / Scales;
-        const bool is_of_nan = std::any_of(x.begin() + static_cast<std::ptrdiff_t>(g * lanes),
-                                           x.begin() + static_cast<std::ptrdiff_t>((g + 1) * lanes),
-                                           [](float lane) { return std::isnan(lane); });
+        const auto has = [&](const auto& is) {
+            return std::any_of(x.begin() + static_cast<std::ptrdiff_t>(g * lanes),
+                               x.begin() + static_cast<std::ptrdiff_t>((g + 1) * lanes), is);
+        };
+        const bool is_largest = std::same_as<scale, e8m0> && scales_of[g] == 254;  // its inverse is subnormal
+        if (flushes_subnormals() && (has(is_subnormal) || is_largest)) continue;
         if constexpr (requires { into.least; }) {
-            if (is_of_nan && into.least > 0.0f) continue;  // DeepGEMM makes a power of two of NaN
+            if (has(is_nan) && into.least > 0.0f) continue;  // DeepGEMM makes a power of two of NaN
         }
         REQUIRE(scales[g].bits == scales_of[g]);
         const bool has_nan = std::same_as<scale, e8m0> ? scales_of[g] == 255 : scales_of[g] == 127;
@@ -164,6 +180,7 @@ TEST_CASE("tensors/block_scaled: bytes are torchao's and torch's") {
 TEST_CASE("tensors/block_scaled: a scale of one byte is a power of two, or NaN") {
     for (int bits = 0; bits < 255; ++bits) {
         const e8m0 scale{static_cast<std::uint8_t>(bits)};
+        if (flushes_subnormals() && (bits == 0 || bits == 254)) continue;
         REQUIRE(static_cast<double>(scale.value()) == std::ldexp(1.0, bits - 127));
         REQUIRE(static_cast<double>(scale.inverse()) == std::ldexp(1.0, 127 - bits));
         const float x = scale.value(), more = std::nextafter(x, std::numeric_limits<float>::infinity()),
@@ -183,8 +200,8 @@ TEST_CASE("tensors/block_scaled: a scale of one byte is a power of two, or NaN")
     CHECK(e8m0::above(0.0f).bits == 0);
     for (const e8m0 made : {e8m0::above(nan), e8m0::below(nan, 2)}) {
         CHECK(made.is_nan());
-        CHECK(std::isnan(made.value()));
-        CHECK(std::isnan(made.inverse()));
+        CHECK(is_nan(made.value()));
+        CHECK(is_nan(made.inverse()));
     }
 }
 
@@ -223,7 +240,7 @@ TEST_CASE("tensors/block_scaled: NVFP4 is the nearest number at a scale in e4m3 
                 for (std::size_t i = 16 * g; i < 16 * g + 16; ++i) {
                     const double number = static_cast<double>(x[i]) / (scale * static_cast<double>(of_tensor));
                     const int code = code_of_lane(codes, i), without_sign = code & 7;
-                    REQUIRE((code >= 8) == std::signbit(x[i]));
+                    REQUIRE((code >= 8) == is_negative(x[i]));
                     const double found = codes_of[static_cast<std::size_t>(without_sign)];
                     const double best = codes_of[static_cast<std::size_t>(nearest(number, codes_of))];
                     REQUIRE(std::fabs(found - std::fabs(number)) <= std::fabs(best - std::fabs(number)) + 1e-5);
@@ -249,11 +266,12 @@ TEST_CASE("tensors/block_scaled: a NaN or an infinity in a group, and a smallest
             format.load_head<Lane>(codes.data(), {}, back.data(), 128);
             const bool is_up = rounding == scale_rounding::up;
             CHECK(scales[0].is_nan());
-            CHECK(std::isnan(back[0]));
+            CHECK(is_nan(back[0]));
             CHECK(codes[5].bits == 0x7f);
             CHECK(codes[6].bits == (is_up ? 0x7f : 0));
             CHECK(scales[1].bits == (is_up ? 254 : 247));
-            CHECK(codes[40].bits == 0xfe);
+            // 2^-127, by which lanes are multiplied, may be 0, and infinity times it a NaN.
+            CHECK(codes[40].bits == (is_up && flushes_subnormals() ? 0x7f : 0xfe));
             CHECK(codes[41].bits == 0);
             CHECK(scales[2].bits == (is_up ? 127 - 22 : 127 - 14 - 8));  // of 1e-4: 2^-13.29, and / 448 2^-22.1
             CHECK(back[70] == doctest::Approx(1e-9).epsilon(0.07));
@@ -265,7 +283,7 @@ TEST_CASE("tensors/block_scaled: a NaN or an infinity in a group, and a smallest
         format.store_head<Lane>(x.data(), 128, fours.data(), {});
         format.load_head<Lane>(fours.data(), {}, back.data(), 128);
         CHECK(of_groups[0].bits == 0x7f);
-        CHECK(std::isnan(back[0]));
+        CHECK(is_nan(back[0]));
         CHECK(code_of_lane(fours, 5) == 7);
         CHECK(of_groups[2].bits == 0x7e);
         CHECK(back[40] == -448.0f * 6.0f);

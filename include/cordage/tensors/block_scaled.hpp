@@ -139,8 +139,8 @@ struct nvfp4 {
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float write_scale(float largest, fp8_e4m3* scale) const noexcept {
         using tensors_detail::quotient;
         const float of_group = quotient(quotient(largest, 6.0f), tensor_scale);
-        *scale =
-            fp8_e4m3::from_bits(static_cast<std::uint8_t>(fp8_bits<fp8_e4m3>(of_group < 0x1p-6f ? 0x1p-6f : of_group)));
+        const auto bits = fp8_bits<fp8_e4m3>(tensors_detail::at_least(of_group, 0x1p-6f));
+        *scale = fp8_e4m3::from_bits(static_cast<std::uint8_t>(bits));
         return quotient(quotient(1.0f, tensor_scale), from_fp8_bits<fp8_e4m3, float>(scale->bits));
     }
 

@@ -164,12 +164,14 @@ CORDAGE_ALWAYS_INLINE bool copy_lanes(const Format& source, const T* from, const
     }
 }
 
-/// a / b rounded once, also under fast-math, which would multiply by a rounded 1 / b: computed in double.
+/// a / b rounded once, also under fast-math, which would multiply by a rounded 1 / b: computed in double. The bits keep
+/// compilers from computing it in float all the same.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexcept {
 #if defined(__CUDA_ARCH__)
     return __fdiv_rn(a, b);
 #else
-    return static_cast<float>(static_cast<double>(a) / static_cast<double>(b));
+    const auto bits = lane_traits<double>::bits(static_cast<double>(a) / static_cast<double>(b));
+    return static_cast<float>(lane_traits<double>::from_bits(bits));
 #endif
 }
 /// 1 / d, or 0 for d = 0: the factor of the lanes in ggml's blocks.

@@ -80,8 +80,7 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
     const heads_shape& s = v.shape;
     if (s.batch < 0 || s.tokens < 0 || s.heads < 0 || s.head_dim < 2) {
         fail<shape_error>({function, ": ", tensor.name, " ", describe(s),
-                           " must be [batch, tokens, heads, head_dim] with head_dim >= 2 "
-                           "and no negative size"});
+                           " must be [batch, tokens, heads, head_dim] with head_dim >= 2 ", "and no negative size"});
     }
     check_strides(function, tensor.name, "", v);
     if (v.slots.entries != nullptr) {

@@ -3,7 +3,6 @@
 // tensors.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "cordage/tensors/head_formats.hpp"

@@ -115,7 +115,7 @@ TEST_CASE("host/ggml/key_shift: every type has the bits of one rebase, and keys 
             const std::vector<T> before = drawn_cache<T>(static_cast<std::size_t>(cells * heads * of_head));
             std::vector<T> wanted = before;
             const auto keys = token_major(wanted.data(), {1, cells, heads, head_dim}, format{});
-            if (lanes_of_element < format >> 1 && size > 0) {
+            if ((lanes_of_element<format>) > 1 && size > 0) {
                 rebase<half_split>(angles, in_place(with_format(keys, hadamard<format>{.size = size})));
             } else {
                 rebase<half_split>(angles, in_place(keys));

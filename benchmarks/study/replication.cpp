@@ -54,7 +54,7 @@ void record_ablation(const std::filesystem::path& docs, const std::string& prese
     const std::filesystem::path page = docs / "replication.md", folder = docs / "replication";
     const std::string line = summary("[" + preset + "](replication/" + preset + ".md)", what);
     write(page, with_table_line(content_of(page), line, page.string()));
-    write(folder / (preset + ".md"), study_tables("Replication: " + preset, blocks));
+    write(folder / (preset + ".md"), page_of_tables("Replication: " + preset, blocks));
     write(folder / (preset + ".csv"), content_of(what.s.out / "results.csv"));
 }
 
@@ -75,7 +75,7 @@ void record(const std::filesystem::path& docs, const study& what, std::vector<bl
 void report(const std::string& preset, const study& what, const replication_options& how) {
     const std::filesystem::path& out = what.s.out;
     const std::vector<block> blocks = study_blocks(what);
-    write(out / "tables.md", study_tables("Replication: all tables", blocks));
+    write(out / "tables.md", page_of_tables("Replication: all tables", blocks));
     write(out / "results.csv", as_csv(what));
     const std::vector<picture> pictures = draw_study(what, out);
     for (const block& b : blocks) {

@@ -291,7 +291,7 @@ std::vector<block> study_blocks(const study& what) {
         {"setting", "Setting", said_setting(what)}};
 }
 
-std::string study_tables(const std::string& title, const std::vector<block>& blocks) {
+std::string page_of_tables(const std::string& title, const std::vector<block>& blocks) {
     std::string text =
         "# " + title +
         "\n\nMade by `./run replicate --toy`. *Match* is the share of values of which all tokens are found. "

@@ -28,7 +28,7 @@ struct block {
 std::vector<block> study_blocks(const study& what);
 
 /// A page of blocks under headings, as tables.md.
-std::string study_tables(const std::string& title, const std::vector<block>& blocks);
+std::string page_of_tables(const std::string& title, const std::vector<block>& blocks);
 
 /// A table of one line, of the study or an ablation: match at the t that is learned, row by row, and what a basis for
 /// each layer gains over the searched closed form there and at twice the length.

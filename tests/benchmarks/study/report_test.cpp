@@ -192,7 +192,7 @@ TEST_CASE("benchmarks/study/report: an ablation has the claims of its rows, new 
                 rows.push_back(row_of(how.name, seed, {8, 8, how.name == "by parts, searched" ? 4 : 8, 4, 0}));
             }
         }
-        return study_tables("any", study_blocks({s, study_results(rows), {}}));
+        return page_of_tables("any", study_blocks({s, study_results(rows), {}}));
     };
     const std::string wide = blocks_of("wide"), fresh = blocks_of("new-models");
     for (const std::string& text : {wide, fresh}) {

@@ -27,4 +27,20 @@ struct interleaved {
 template <class P>
 concept pairing = std::same_as<P, half_split> || std::same_as<P, interleaved>;
 
+/// Either, as a value: for kernels that are compiled once for both.
+struct pairing_value {
+    bool is_interleaved;
+
+    template <pairing P>
+    static constexpr pairing_value of() noexcept {
+        return {std::same_as<P, interleaved>};
+    }
+    CORDAGE_HOST_DEVICE constexpr index_t first(index_t pair, index_t) const noexcept {
+        return is_interleaved ? 2 * pair : pair;
+    }
+    CORDAGE_HOST_DEVICE constexpr index_t second(index_t pair, index_t pairs) const noexcept {
+        return first(pair, pairs) + (is_interleaved ? 1 : pairs);
+    }
+};
+
 }  // namespace cordage

@@ -9,10 +9,10 @@
 namespace cordage::backend {
 
 /// The work of one thread of a general_kernel.
-template <class Operand, pairing Pairing, class Source>
+template <class Operand, class Source>
 class general_work {
  public:
-    using kernel = general_kernel<Operand, Pairing, Source>;
+    using kernel = general_kernel<Operand, Source>;
 
     __device__ explicit general_work(const kernel& k) : k_(k), o_(k.of), head_dim_(o_.shape().head_dim) {
         extern __shared__ float shared_floats[];
@@ -27,7 +27,7 @@ class general_work {
         if (x == nullptr) return;
         for (std::int32_t pair = member(); pair < k_.pairs; pair += step()) {
             const cos_sin<float> at = angles_of<1>(k_.angles, k_.direction, row, token, pair).angle(0);
-            const index_t lane0 = Pairing::first(pair, k_.pairs), lane1 = Pairing::second(pair, k_.pairs);
+            const index_t lane0 = k_.pairing.first(pair, k_.pairs), lane1 = k_.pairing.second(pair, k_.pairs);
             for (index_t head = first_head(); head < o_.shape().heads; head += head_step()) {
                 const auto* const from = x + head * o_.x.head_stride;
                 auto* const to = y + head * o_.y.head_stride;
@@ -124,8 +124,8 @@ class general_work {
     }
     __device__ void rotate() const {
         for (std::int32_t pair = member(); pair < k_.pairs; pair += step()) {
-            float& a = lanes()[o_.first_lane + Pairing::first(pair, k_.pairs)];
-            float& b = lanes()[o_.first_lane + Pairing::second(pair, k_.pairs)];
+            float& a = lanes()[o_.first_lane + k_.pairing.first(pair, k_.pairs)];
+            float& b = lanes()[o_.first_lane + k_.pairing.second(pair, k_.pairs)];
             const lane_pair<float> z = rotated(cos_sin<float>{cos_[pair], sin_[pair]}, lane_pair<float>{a, b});
             a = z.first, b = z.second;
         }
@@ -230,9 +230,9 @@ class general_work {
     bool is_invalid_ = false;
 };
 
-template <class Operand, pairing Pairing, class Source>
-__device__ void run(const general_kernel<Operand, Pairing, Source>& k) {
-    general_work<Operand, Pairing, Source> work(k);
+template <class Operand, class Source>
+__device__ void run(const general_kernel<Operand, Source>& k) {
+    general_work<Operand, Source> work(k);
     for (index_t number = blockIdx.x; number < k.rows * k.tokens; number += gridDim.x) {
         const quotient_and_rest place = divided(number, k.tokens);
         if constexpr (Operand::is_plain) {

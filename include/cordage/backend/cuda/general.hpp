@@ -22,7 +22,7 @@ namespace cordage::backend {
 ///   m cos [pairs] | m sin [pairs] | for each warp: a sum, -, -, - | lanes [head_dim] | numbers of scales
 ///
 /// With one mean for all heads of a token, its heads are read twice.
-template <class Operand, pairing Pairing, class Source>
+template <class Operand, class Source>
 struct general_kernel {
     static constexpr int block_threads = 256, blocks_per_processor = 2;
     static constexpr int team_size = 32;
@@ -30,6 +30,7 @@ struct general_kernel {
     Source angles;
     direction_data direction;
     Operand of;
+    pairing_value pairing;
     index_t rows, tokens;  // tokens of a row
     std::int32_t pairs;    // 0 for an unrotated operand
     std::int32_t scales;   // of a head
@@ -42,7 +43,7 @@ struct general_kernel {
 template <pairing Pairing, class Source, class Operand, kernel_launcher Launcher>
 void launch_general(const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
                     const Operand& o) {
-    using kernel_type = general_kernel<Operand, Pairing, Source>;
+    using kernel_type = general_kernel<Operand, Source>;
     static_assert(device_kernel<kernel_type>);
     const heads_shape& s = o.shape();
     const index_t pairs = o.is_rotated() ? angles.pairs() : 0, tokens = s.batch * s.tokens;
@@ -54,6 +55,7 @@ void launch_general(const char* function, const Launcher& where, const Source& a
     const kernel_type kernel{angles,
                              direction,
                              o,
+                             pairing_value::of<Pairing>(),
                              s.batch,
                              s.tokens,
                              static_cast<std::int32_t>(pairs),

@@ -10,10 +10,10 @@
 namespace cordage::backend {
 
 /// A block's chunk, as one thread sees it.
-template <class Operand, pairing Pairing, class Source>
+template <class Operand, class Source>
 class general_backward {
  public:
-    using kernel_type = general_backward_kernel<Operand, Pairing, Source>;
+    using kernel_type = general_backward_kernel<Operand, Source>;
     static constexpr bool is_normalized = Operand::is_normalized;
 
     __device__ general_backward(const kernel_type& k, double* shared)
@@ -39,13 +39,13 @@ class general_backward {
     }
 
  private:
-    __device__ std::int32_t thread() const { return warp_ * 32 + lane_; }
+    __device__ std::int32_t thread() const { return warp_ * 32 + member_; }
     __device__ std::int32_t threads() const { return warps_ * 32; }
     // The sum over the block, in all threads.
     __device__ double over_block(double x, int which = 0) const {
         x = sum_of_warp(x);
         __syncthreads();
-        if (lane_ == 0) scratch_[which * warps_ + warp_] = x;
+        if (member_ == 0) scratch_[which * warps_ + warp_] = x;
         __syncthreads();
         x = 0.0;
 #pragma unroll 1
@@ -128,16 +128,16 @@ class general_backward {
     template <class F>
     __device__ void for_each_pair(const F& f) const {
 #pragma unroll 1
-        for (std::int32_t p = lane_; p < count_; p += 32) {
+        for (std::int32_t p = member_; p < count_; p += 32) {
             const index_t pair = first_pair_ + p;
-            f(p, k_.first_lane + static_cast<std::int32_t>(Pairing::first(pair, k_.pairs)),
-              k_.first_lane + static_cast<std::int32_t>(Pairing::second(pair, k_.pairs)));
+            f(p, k_.first_lane + static_cast<std::int32_t>(k_.pairing.first(pair, k_.pairs)),
+              k_.first_lane + static_cast<std::int32_t>(k_.pairing.second(pair, k_.pairs)));
         }
     }
     template <class F>
     __device__ void for_each_other(const F& f) const {
 #pragma unroll 1
-        for (std::int32_t i = lane_; i < k_.head_dim - 2 * k_.pairs; i += 32)
+        for (std::int32_t i = member_; i < k_.head_dim - 2 * k_.pairs; i += 32)
             f(i < k_.first_lane ? i : i + 2 * k_.pairs);
     }
 
@@ -278,7 +278,7 @@ class general_backward {
 
     const kernel_type& k_;
     const Operand& o_;
-    const std::int32_t lane_ = static_cast<std::int32_t>(threadIdx.x), warp_ = static_cast<std::int32_t>(threadIdx.y),
+    const std::int32_t member_ = static_cast<std::int32_t>(threadIdx.x), warp_ = static_cast<std::int32_t>(threadIdx.y),
                        warps_ = static_cast<std::int32_t>(blockDim.y);
     double *weights_, *scratch_;
     float *cos_, *sin_, *grad_angles_;
@@ -291,10 +291,10 @@ class general_backward {
     double dot_ = 0.0;
 };
 
-template <class Operand, pairing Pairing, class Source>
-__device__ void run(const general_backward_kernel<Operand, Pairing, Source>& k) {
+template <class Operand, class Source>
+__device__ void run(const general_backward_kernel<Operand, Source>& k) {
     extern __shared__ double general_backward_memory[];
-    general_backward<Operand, Pairing, Source>(k, general_backward_memory).run();
+    general_backward<Operand, Source>(k, general_backward_memory).run();
 }
 
 }  // namespace cordage::backend

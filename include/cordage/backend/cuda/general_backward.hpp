@@ -19,13 +19,14 @@ namespace cordage::backend {
 ///
 /// Operands without a norm may have more than most_pairs pairs, which are processed one after the other. Every sum has
 /// a fixed order. Both lanes of a pair are read before they are written, by the same thread.
-template <class Operand, pairing Pairing, class Source>
+template <class Operand, class Source>
 struct general_backward_kernel {
     static constexpr int block_threads = 256, blocks_per_processor = 2;
     static constexpr index_t most_pairs = most_lanes_of_head / 2;  // in shared memory
 
     Source angles;
     Operand of;
+    pairing_value pairing;
     index_t tokens;  // of a row
     token_chunks chunks;
     pass_sums to;
@@ -43,7 +44,7 @@ inline index_t general_backward_bytes(index_t warps, index_t pairs, index_t weig
 template <pairing Pairing, class Source, class O, kernel_launcher Launcher>
 void launch_general_backward(const char* function, const Launcher& where, const Source& angles, const O& o,
                              const device_gradients& grads) {
-    using kernel_type = general_backward_kernel<O, Pairing, Source>;
+    using kernel_type = general_backward_kernel<O, Source>;
     static_assert(device_kernel<kernel_type>);
     const heads_shape& shape = o.shape();
     const index_t tokens = shape.batch * shape.tokens;
@@ -64,6 +65,7 @@ void launch_general_backward(const char* function, const Launcher& where, const 
     while (general_backward_bytes(warps, at_once, weights) > most_shared_bytes) --warps;
     kernel_type kernel{angles,
                        o,
+                       pairing_value::of<Pairing>(),
                        shape.tokens,
                        chunks,
                        {},

@@ -129,7 +129,7 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
     } else if constexpr (executor<First>) {
         rotate_at<Pairing, Backend, Direction>(function, first, rest...);
     } else {
-        launch_rotation<Pairing, Direction>(on_device{}, function, first, rest...);
+        rotate_on_device<Pairing, Direction>(on_device{}, function, first, rest...);
     }
 }
 

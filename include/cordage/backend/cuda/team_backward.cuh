@@ -20,17 +20,17 @@ struct thread_sums {
     /// with the same threadIdx.x. Call it after a barrier.
     template <class Write>
     __device__ void for_each(const Write& write) const {
-        const int lane = thread() % 32;
+        const int in_warp = thread() % 32;
 #pragma unroll 1
         for (int slot = thread() / 32; slot < Slots; slot += threads / 32) {
             double sum = 0.0;
 #pragma unroll
-            for (int i = 0; i < threads; i += 32) sum += of[slot][i + lane];
+            for (int i = 0; i < threads; i += 32) sum += of[slot][i + in_warp];
             sum = over_teams(sum, 32);
-            if (lane < static_cast<int>(blockDim.x)) write(slot, sum);
+            if (in_warp < static_cast<int>(blockDim.x)) write(slot, sum);
         }
     }
-    /// The sum over threads of `width` lanes of a warp that have the same threadIdx.x.
+    /// The sum over `width` threads of a warp that have the same threadIdx.x.
     __device__ static double over_teams(double x, std::int32_t width) {
 #pragma unroll 1
         for (auto distance = static_cast<std::int32_t>(blockDim.x); distance < width; distance *= 2) {

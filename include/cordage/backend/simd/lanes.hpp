@@ -134,11 +134,11 @@ CORDAGE_ALWAYS_INLINE cos_sin<Vector> with_plain_nans(const cos_sin<Vector>& at)
 ///   interleaved, EvenOdd    even lanes and odd lanes
 // clang-format on
 template <class Arch, pairing Pairing, class Real, bool EvenOdd>
-struct pair_layout;
+struct pair_registers;
 
 template <class Arch, class Real>
-struct pair_layout<Arch, half_split, Real, false> : simd_detail::pair_vectors<Arch, Real> {
-    using values = typename pair_layout::values;
+struct pair_registers<Arch, half_split, Real, false> : simd_detail::pair_vectors<Arch, Real> {
+    using values = typename pair_registers::values;
 
     template <class Format, class T>
     static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t pairs) noexcept {
@@ -154,7 +154,7 @@ struct pair_layout<Arch, half_split, Real, false> : simd_detail::pair_vectors<Ar
 // even_odd stores require NaNs with a zero lower half; a table may contain others, so they are replaced.
 
 template <class Arch>
-struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<Arch, float> {
+struct pair_registers<Arch, interleaved, float, true> : simd_detail::pair_vectors<Arch, float> {
     using each = simd_detail::pair_vectors<Arch, float>;
     using values = typename each::values;
 
@@ -185,7 +185,7 @@ struct pair_layout<Arch, interleaved, float, true> : simd_detail::pair_vectors<A
 };
 
 template <class Arch>
-struct pair_layout<Arch, half_split, float, true> {
+struct pair_registers<Arch, half_split, float, true> {
     using each = simd_detail::pair_vectors<Arch, float>;
     using vector = typename each::vector;
     using values = even_odd<typename each::values>;
@@ -250,7 +250,7 @@ struct pair_layout<Arch, half_split, float, true> {
 };
 
 template <class Arch, class Real>
-struct pair_layout<Arch, interleaved, Real, false> {
+struct pair_registers<Arch, interleaved, Real, false> {
     using vector = xsimd::batch<Real, Arch>;
     using values = vector;
     using angles = cos_sin<vector>;
@@ -327,9 +327,9 @@ struct operand_traits<normalized_backward_operand<T, Format, W>> : operand_trait
 
 }  // namespace simd_detail
 
-/// The pair_layout by which an operand's pairs are rotated.
+/// The pair_registers by which an operand's pairs are rotated.
 template <class Arch, pairing Pairing, class Operand>
 using layout_of =
-    pair_layout<Arch, Pairing, typename Operand::compute, simd_detail::operand_traits<Operand>::are_bfloat16>;
+    pair_registers<Arch, Pairing, typename Operand::compute, simd_detail::operand_traits<Operand>::are_bfloat16>;
 
 }  // namespace cordage::backend

@@ -18,7 +18,7 @@ namespace simd_detail {
 /// enough that the second read hits the L1 cache, enough to hide the latency of each sum.
 inline constexpr index_t heads_of_group = 16, heads_at_once = 32;
 
-/// As pair_layout, for a vector of lanes that are not rotated, and for one such lane.
+/// As pair_registers, for a vector of lanes that are not rotated, and for one such lane.
 template <class Arch, class Real>
 struct unrotated_vector {
     using vector = xsimd::batch<Real, Arch>;

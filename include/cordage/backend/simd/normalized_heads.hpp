@@ -37,7 +37,9 @@ inline constexpr index_t lanes_of_squares = static_cast<index_t>(reals<Arch, For
 template <class Arch, class Format, class T>
 CORDAGE_ALWAYS_INLINE void add_squares_of(const Format& format, const T* x, reals<Arch, Format>& sum) noexcept {
     using lane = lane_traits<reals<Arch, Format>>;
-    if constexpr (lanes_of_squares < Arch, Format >> static_cast<index_t>(reals<Arch, Format>::size)) {
+    constexpr bool reads_two_vectors =
+        lanes_of_squares<Arch, Format> != static_cast<index_t>(reals<Arch, Format>::size);
+    if constexpr (reads_two_vectors) {
 #if defined(__AVX512BF16__)
         if constexpr (is_avx512<Arch>) {
             const auto both = reinterpret_cast<__m512bh>(_mm512_loadu_si512(x));
@@ -180,7 +182,7 @@ CORDAGE_ALWAYS_INLINE void write_factors_of_pairs(const Norm& norm, index_t head
     }
 }
 
-/// As pair_layout, for one pair.
+/// As pair_registers, for one pair.
 template <pairing Pairing, class Real>
 struct one_pair : pairs_of_lanes<Real> {
     using values = lane_pair<Real>;

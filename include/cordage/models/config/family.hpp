@@ -82,27 +82,27 @@ struct family {
     pair_layout layout = pair_layout::unknown;
     double theta_base = 10000.0;
     double partial_rotary_factor = 1.0;
-    index_t head_dim = 0;              ///< used if no key gives one; 0: head_width * hidden_size / heads
-    index_t rotary_dim = 0;            ///< default of the key in its config; 0: by partial_rotary_factor
-    double head_width = 1.0;           ///< 2 for Zamba 2, whose heads read two concatenated hidden states
-    std::string_view heads_key = {};   ///< the key of the number of heads, if not a usual one
-    bool head_is_derived = false;      ///< head_dim is hidden_size / heads; the key is ignored
-    bool rotates_own_part = false;     ///< rotates qk_rope_head_dim lanes; the key is required
-    std::string_view reads = {};       ///< rarely used keys that this family's code reads, by their names in does_read
-    bool reads_dictionary = true;      ///< false: its code has no rope_parameters or rope_scaling
-    std::string_view base_key = {};    ///< the only name of rope_theta at the top level that its code reads
-    std::string_view share_key = {};   ///< that of partial_rotary_factor
-    bool rotates_some_layers = false;  ///< every n-th layer is not rotated, unless no_rope_layers is given
-    bool is_inverse = false;           ///< rotates by the negative angle
-    bool is_lerope = false;            ///< its weights hold offsets of the basis and temperatures of heads
-    std::string_view rotary_key = {};  ///< a key; without it there is no rotation
-    std::string_view default_rope_type = {};  ///< default of its code without a dictionary, with its own parameters
-    std::span<const layer_kind> layers = {};  ///< used if the dictionary is for all layer types; else defaults
-    bool reads_by_layer_type = false;         ///< reads rope_parameters only by layer type, rope_scaling for all types
-    bool null_is_unrotated = false;           ///< layer types whose dictionary is null are not rotated; else a fault
-    bool base_is_for_all = false;             ///< rope_theta beside dictionaries by layer type is for all of them
-    bool rotates_dense_layers = false;        ///< layers before the experts are rotated despite full attention
-    std::string_view layers_differ_by = {};   ///< a key; if it is null, all layers are alike
+    index_t head_dim = 0;             ///< used if no key gives one; 0: head_width * hidden_size / heads
+    index_t rotary_dim = 0;           ///< default of the key in its config; 0: by partial_rotary_factor
+    double head_width = 1.0;          ///< 2 for Zamba 2, whose heads read two concatenated hidden states
+    std::string_view heads_key = {};  ///< the key of the number of heads, if not a usual one
+    bool head_is_derived = false;     ///< head_dim is hidden_size / heads; the key is ignored
+    bool rotates_own_part = false;    ///< rotates qk_rope_head_dim lanes; the key is required
+    std::string_view reads = {};      ///< rarely used keys that this family's code reads, by their names in does_read
+    bool reads_dictionary = true;     ///< false: its code has no rope_parameters or rope_scaling
+    std::string_view base_key = {};   ///< the only name of rope_theta at the top level that its code reads
+    std::string_view partial_factor_key = {};  ///< that of partial_rotary_factor
+    bool rotates_some_layers = false;          ///< every n-th layer is not rotated, unless no_rope_layers is given
+    bool is_inverse = false;                   ///< rotates by the negative angle
+    bool is_lerope = false;                    ///< its weights hold offsets of the basis and temperatures of heads
+    std::string_view rotary_key = {};          ///< a key; without it there is no rotation
+    std::string_view default_rope_type = {};   ///< default of its code without a dictionary, with its own parameters
+    std::span<const layer_kind> layers = {};   ///< used if the dictionary is for all layer types; else defaults
+    bool reads_by_layer_type = false;          ///< reads rope_parameters only by layer type, rope_scaling for all types
+    bool null_is_unrotated = false;            ///< layer types whose dictionary is null are not rotated; else a fault
+    bool base_is_for_all = false;              ///< rope_theta beside dictionaries by layer type is for all of them
+    bool rotates_dense_layers = false;         ///< layers before the experts are rotated despite full attention
+    std::string_view layers_differ_by = {};    ///< a key; if it is null, all layers are alike
     /// The types of layers without layer_types, by their letters in layer_letters, repeated. "FF^sFss$F": the first two
     /// and the last are F; "<Fsss": counted back from the last layer.
     std::string_view layer_cycle = {};
@@ -160,9 +160,9 @@ inline constexpr family families[] = {
     {.model_types = " recurrent_gemma ", .layout = half_split, .partial_rotary_factor = 0.5, .layer_cycle = "lls"},
     {" stablelm ", half_split, 1e4, 0.25},
     {.model_types = " gpt_neox ", .layout = half_split, .partial_rotary_factor = 0.25, .base_key = "rotary_emb_base",
-     .share_key = "rotary_pct"},
+     .partial_factor_key = "rotary_pct"},
     {.model_types = " gpt_neox_japanese ", .layout = half_split, .reads = "partial_rotary_factor",
-     .base_key = "rotary_emb_base", .share_key = "rotary_pct"},
+     .base_key = "rotary_emb_base", .partial_factor_key = "rotary_pct"},
     {" gradium_phonon_tts pocket_tts ", half_split},
     {" neucodec qwen2_5_omni_dit voxtral_realtime_encoder xcodec2 ", half_split, 1e4, 1.0, 64},
     {" timesfm2_5 ", half_split, 1e4, 1.0, 80},

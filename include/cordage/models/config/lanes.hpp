@@ -108,7 +108,7 @@ inline void set_part_of_head(const json_object& config, const family& known, con
 /// @returns  partial_rotary_factor
 inline double set_lanes(const json_object& config, const json_object& dict, const family& known, const layer_kind& kind,
                         layer_rope& rope) {
-    check_name(config, dict, "partial_rotary_factor", known.share_key);
+    check_name(config, dict, "partial_rotary_factor", known.partial_factor_key);
     const auto given_share =
         agreed({{dict, "partial_rotary_factor"},
                 {config, "partial_rotary_factor rotary_pct rope_pct rotary_percentage rotary_emb_fraction"}});

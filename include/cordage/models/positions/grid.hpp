@@ -25,8 +25,8 @@ namespace positions_detail {
 
 /// The grid in blocks of frames x side x side patches.
 /// @throws value_error  naming the grid, unless it has 1 to 2^31 patches in whole blocks
-inline patch_grid in_blocks(std::initializer_list<message_part> name, const patch_grid& grid, index_t frames,
-                            index_t side) {
+inline patch_grid merged_grid(std::initializer_list<message_part> name, const patch_grid& grid, index_t frames,
+                              index_t side) {
     const auto refuse = [&](const std::string& expected) {
         fail<value_error>(
             {joined(name), " {", grid.frames, ", ", grid.rows, ", ", grid.columns, "} must have ", expected});
@@ -101,7 +101,7 @@ inline std::vector<double> grid_positions(const grid_rule& rule, std::span<const
     };
     for (std::size_t at = 0; at < grids.size(); ++at) {
         const patch_grid& grid = grids[at];
-        const patch_grid blocks = positions_detail::in_blocks({"grid_positions: grids[", at, "]"}, grid, 1, side);
+        const patch_grid blocks = positions_detail::merged_grid({"grid_positions: grids[", at, "]"}, grid, 1, side);
         const auto position = [&](std::size_t axis, index_t number, index_t count, double seconds) {
             const auto n = static_cast<double>(number);
             double coordinate = n;

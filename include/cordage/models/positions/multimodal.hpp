@@ -255,8 +255,8 @@ class multimodal_positions {
 
     // The grid in tokens, with those that end its rows.
     patch_grid merged(const char* piece, const patch_grid& grid, index_t frames_each) const {
-        patch_grid tokens = positions_detail::in_blocks({"multimodal_positions::", piece, ": grid"}, grid, frames_each,
-                                                        rule_.spatial_merge_size);
+        patch_grid tokens = positions_detail::merged_grid({"multimodal_positions::", piece, ": grid"}, grid,
+                                                          frames_each, rule_.spatial_merge_size);
         if (rule_.frames_are_blocks || rule_.next == after_grid::token_count) ++tokens.columns;
         return tokens;
     }

@@ -42,7 +42,7 @@ template <pairing Pairing, backend::kernel_launcher Launcher, class Source, clas
     requires(operand_type<Operands> && ...)
 void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
                      const Operands&... operands) {
-    launch_rotation<Pairing, backend::adjoint>(on_device{}, function, where, angles, operands...);
+    rotate_on_device<Pairing, backend::adjoint>(on_device{}, function, where, angles, operands...);
 }
 
 // Whether the bases of a source, or of the first term of a sum, are in device memory.
@@ -105,7 +105,7 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
 /// index for each token and gradients to bases, one of each for each basis. Sums over the heads of one token of a
 /// thread are in float, all other sums in double. The order of summation depends only on sizes and alignment: the same
 /// bits in every run and on every device of one architecture. Allocates nothing and does not synchronise. Errors and
-/// unchecked input as for launch_rotation.
+/// unchecked input as for rotate_on_device.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
 void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
                      const rotation_gradients& grads, const Operands&... operands) {

@@ -124,7 +124,32 @@ def moves(record):
         for dtype in ["fp32", "bf16", "q8_0"] for words, place in places.items()])
 
 
+def ratio(line, name):
+    """The time of `name` divided by that of cordage without a table."""
+    if name not in line:
+        return "–"
+    value = line[name] / line["cordage, no table"]
+    return f"{value:.{2 if value < 0.995 else 1 if value < 9.95 else 0}f}"
+
+
+def of_engines(record):
+    shapes = ["decode", "128×8", "512×32", "4096×32"]
+    def cell(name, pairing, shape):
+        return " / ".join(ratio(record.lines.get(f"rotation/{dtype}/{pairing}/{shape}", {}), name) for dtype in TYPES)
+    return table(shapes, [(f"{name}, {pairing}", [cell(name, pairing, shape) for shape in shapes])
+                          for name in ["vLLM", "SGLang", "cordage, table"] for pairing in PAIRINGS]
+                 + [("in-place pass", [cell("in-place pass", PAIRINGS[0], shape) for shape in shapes])])
+
+
+def norms_of_engines(record):
+    return table(["vLLM", "SGLang"], [(line, [ratio(record.lines[line.replace(", bf16, ", "/bf16/")], name) for name in ["vLLM", "SGLang"]])
+                                      for what in ["norm and rotation", "norm, rotation and store"]
+                                      for line in [f"{what}, bf16, 1 token", f"{what}, bf16, 512 tokens"]])
+
+
 TABLES = {
+    "of_engines": of_engines,
+    "norms_of_engines": norms_of_engines,
     "in_place": rotations("forward", ["exact", "table"], SHAPES, "of_bound", "of_tight_bound"),
     "out_of_place": rotations("forward_to", ["exact"], SHAPES, "of_memcpy"),
     "backward": rotations("backward", ["exact"], SHAPES, "of_bound", "of_tight_bound"),

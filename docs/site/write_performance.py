@@ -14,6 +14,7 @@ what was measured by other means; "machine", "date" and "how" say by which."""
 import argparse
 import json
 import re
+import subprocess
 from pathlib import Path
 
 RECORDS = Path("docs/performance")
@@ -162,13 +163,24 @@ TABLES = {
 }
 
 
+def origin_of(record, name):
+    """The line below a table, or an empty text."""
+    if "code" not in record:
+        return ""
+    machines = record.get("machines", {})
+    where_and_when = machines.get(name) or machines.get("others") or f"{record['machine']}, {record['date']}"
+    return f"\n*{where_and_when}; {record['code']}.*\n"
+
+
 def table_of(name, record_name):
     """The text of a table. Raises LookupError or OSError, saying what is missing."""
     record = json.loads((RECORDS / f"{record_name}.json").read_text(encoding="utf-8"))
     if "tables" in record:
         given = record["tables"][name]
-        return lines_of(given["columns"], given["align"], given["rows"])
-    return TABLES[name](Record(record["lines"]))
+        lines = lines_of(given["columns"], given["align"], given["rows"])
+    else:
+        lines = TABLES[name](Record(record["lines"]))
+    return lines + origin_of(record, name)
 
 
 def with_tables(page):
@@ -188,7 +200,8 @@ def recorded(bench, machine):
         unit = {"ns": 1e-3, "us": 1.0, "ms": 1e3}[line["time_unit"]]
         lines[name] = {"microseconds": float(f"{line['real_time'] * unit:.4g}"), "lies_in": line.get("label", "")} | counters
     caches = [f"L{c['level']} {c['type']} {c['size'] // 1024} KB" for c in context["caches"]]
-    return {"machine": machine, "date": context["date"][:10], "processors": context["num_cpus"], "caches": caches, "lines": lines}
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    return {"machine": machine, "date": context["date"][:10], "code": f"cordage at {commit}", "processors": context["num_cpus"], "caches": caches, "lines": lines}
 
 
 def main():

@@ -77,7 +77,7 @@ def precision():
 
 
 def speed():
-    """Times of bfloat16 divided by cordage's, as bars; of ONNX Runtime, which has no bfloat16 on a CPU, those of float16."""
+    """Times of bfloat16 divided by cordage's, as bars; of ONNX Runtime, measured without bfloat16, those of float16."""
     peers = json.loads((ROOT / "docs/performance/peers.json").read_text())["tables"]["rotation"]
     engines = json.loads((ROOT / "docs/performance/engines.json").read_text())["lines"]
     panels = [("one token", "decode"), ("a prompt of 4096 tokens", "4096×32")]

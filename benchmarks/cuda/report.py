@@ -234,14 +234,14 @@ def measured(record):
     precisions = {label: record[key] for key, label in (("precision", "as compiled"), ("precision_fast_math", "--use_fast_math"))
                   if key in record}
     parts = ["## Measured\n", *(f"{paragraph}\n" for paragraph in record.get("note", [])), machine(bench, record.get("machine", []))]
-    rows = targets(bench, precisions, peers)
-    if rows:
-        parts += ["### Targets\n", table(["", "target", "found", ""], rows)]
+    if peers:
+        parts += peer_sections(peers)
     if "tests" in record:
         parts += ["### Tests on the device\n",
                   table(["", "result"], [[name, result] for name, result in record["tests"].items()])]
-    if peers:
-        parts += peer_sections(peers)
+    rows = targets(bench, precisions, peers)
+    if rows:
+        parts += ["### Targets\n", table(["", "target", "found", ""], rows)]
     if bench:
         parts += bench_sections(bench)
     if precisions:

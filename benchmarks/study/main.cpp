@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     replicate->add_flag("--report", chosen.only_reports,
                         "run nothing; write tables and pictures of the results that are there");
     replicate->add_flag("--record", chosen.records,
-                        "also write the tables of docs/replication.md and docs/replication/");
+                        "also write the tables of docs/small_models.md and docs/replication/");
     CLI::App* worker = options.add_subcommand("worker", "")->group("");  // hidden: how the program calls itself
     worker->add_option("job", chosen.job)->required();
     for (CLI::App* part : {replicate, worker}) part->fallthrough();

@@ -51,7 +51,7 @@ std::string content_of(const std::filesystem::path& file) {
 // Of another preset than the page's: its tables and numbers, and its line of the page.
 void record_ablation(const std::filesystem::path& docs, const std::string& preset, const study& what,
                      const std::vector<block>& blocks) {
-    const std::filesystem::path page = docs / "replication.md", folder = docs / "replication";
+    const std::filesystem::path page = docs / "small_models.md", folder = docs / "replication";
     const std::string line = summary("[" + preset + "](replication/" + preset + ".md)", what);
     write(page, with_table_line(content_of(page), line, page.string()));
     write(folder / (preset + ".md"), page_of_tables("Replication: " + preset, blocks));
@@ -61,7 +61,7 @@ void record_ablation(const std::filesystem::path& docs, const std::string& prese
 // The page's blocks and line, and beside it in replication/ the tables, numbers and pictures.
 void record(const std::filesystem::path& docs, const study& what, std::vector<block> blocks,
             const std::vector<picture>& pictures) {
-    const std::filesystem::path page = docs / "replication.md", folder = docs / "replication";
+    const std::filesystem::path page = docs / "small_models.md", folder = docs / "replication";
     const std::filesystem::path& out = what.s.out;
     for (const block& b : picture_blocks(pictures, "replication")) blocks.push_back(b);
     const std::string text = with_blocks(content_of(page), blocks, page.string());
@@ -88,12 +88,12 @@ void report(const std::string& preset, const study& what, const replication_opti
     std::filesystem::create_directories(how.record / "replication");
     if (preset != "small") {
         record_ablation(how.record, preset, what, blocks);
-        std::printf("written in %s: a line of replication.md, replication/%s.md and .csv\n", how.record.c_str(),
+        std::printf("written in %s: a line of small_models.md, replication/%s.md and .csv\n", how.record.c_str(),
                     preset.c_str());
         return;
     }
     record(how.record, what, blocks, pictures);
-    std::printf("written in %s: the tables of replication.md, and replication/\n", how.record.c_str());
+    std::printf("written in %s: the tables of small_models.md, and replication/\n", how.record.c_str());
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ inline constexpr std::uint64_t models_of_other_rows = 3;
 struct replication_options {
     std::uint64_t models = 5;  ///< of seeds settings.first_seed, + 1 ...
     bool runs = true;          ///< false: only reports existing results
-    /// Folder of the documentation, in which the tables of replication.md and their sources are updated, or of a preset
-    /// other than small replication/PRESET.md and .csv; empty: none.
+    /// Folder of the documentation, in which the tables of small_models.md and their sources are updated, or of a
+    /// preset other than small replication/PRESET.md and .csv; empty: none.
     std::filesystem::path record = {};
 };
 

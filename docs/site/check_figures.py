@@ -6,24 +6,32 @@ on the same line:
 
 It must be the source's number, rounded to the digits that the page gives. What stands after the file, separated by semicolons:
 
-    .json    the keys to the number; in a list of objects KEY=VALUE chooses one
+    .json    the keys to the number; in a list of objects KEY=VALUE chooses one; in a list of lists, or of numbers joined by " / ",
+             the name of a row (its first cell) or an index, from 0
     .csv     COLUMN=VALUE for each condition, then the column; the mean of all rows that are left
     other    words of the file; the number that follows their first occurrence
 
-`change A from B` instead of `figure A` is 100 (A/B - 1), in percent; of .csv, the mean over rows in their order."""
+`change A from B` instead of `figure A` is 100 (A/B - 1), in percent, `ratio A from B` is A/B; of .csv, the mean over rows in their
+order."""
 import csv
 import json
 import re
 from pathlib import Path
 
-COMMENT = re.compile(r"([^<>]*)<!-- (figure|change) (.*?) -->")
+COMMENT = re.compile(r"([^<>]*)<!-- (figure|change|ratio) (.*?) -->")
 NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 
 
 def of_json(text, keys):
     at = json.loads(text)
     for key in keys:
-        if isinstance(at, list):
+        if isinstance(at, str):
+            at = at.split(" / ")[int(key)]
+        elif isinstance(at, list) and isinstance(at[0], str):
+            at = at[int(key)]
+        elif isinstance(at, list) and isinstance(at[0], list):
+            at = next(row for row in at if row[0] == key)
+        elif isinstance(at, list):
             name, _, value = key.partition("=")
             at = next(item for item in at if str(item.get(name)) == value)
         else:
@@ -59,7 +67,8 @@ def number_of(kind, source):
         values = values_of(source)
         return sum(values) / len(values)
     pairs = list(zip(*[values_of(side) for side in source.split(" from ")], strict=True))
-    return sum(100 * (a / b - 1) for a, b in pairs) / len(pairs)
+    ratio = sum(a / b for a, b in pairs) / len(pairs)
+    return ratio if kind == "ratio" else 100 * (ratio - 1)
 
 
 def what_is_wrong(before, kind, source):

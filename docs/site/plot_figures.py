@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""plot_figures.py FOLDER: the pictures of README.md, drawn from recorded files, as SVG: precision.svg (tests/golden/angles.json and
-tests/tolerances.hpp), speed.svg (docs/performance/amd_zen4.json) and badges.svg (include/cordage/version.hpp and LICENSE)."""
+"""plot_figures.py FOLDER: the pictures of README.md, drawn from recorded files, as SVG: speed.svg (docs/performance/peers.json and
+engines.json), precision.svg (tests/golden/angles.json and tests/tolerances.hpp), real_model.svg (docs/demo/table.csv) and badges.svg
+(include/cordage/version.hpp and LICENSE)."""
+import csv
 import json
 import math
 import re
@@ -51,9 +53,13 @@ class Chart:
         self.body += text(there[-1][0] + 8, there[-1][1] + 4, name, f" fill='{colour}'")
 
     def svg(self):
-        return (f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{HEIGHT}' viewBox='0 0 {WIDTH} {HEIGHT}' "
-                f"font-family='sans-serif' font-size='12' fill='#333333'>\n"
-                f"<rect width='100%' height='100%' rx='6' fill='#ffffff'/>\n{self.body}</svg>\n")
+        return picture(self.body)
+
+
+def picture(body):
+    return (f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{HEIGHT}' viewBox='0 0 {WIDTH} {HEIGHT}' "
+            f"font-family='sans-serif' font-size='12' fill='#333333'>\n"
+            f"<rect width='100%' height='100%' rx='6' fill='#ffffff'/>\n{body}</svg>\n")
 
 
 def precision():
@@ -71,21 +77,54 @@ def precision():
 
 
 def speed():
-    lines = json.loads((ROOT / "docs/performance/amd_zen4.json").read_text())["lines"]
-    shapes = [("512×32", "tokens:512/heads:32", "8 MB"), ("4096×32", "tokens:4096/heads:32", "64 MB"),
-              ("32768×32", "tokens:32768/heads:32", "512 MB")]
-    chart = Chart("Rotation in place, no table: speed of a plain pass over the same bytes = 1", 480, "tokens × heads (size in fp32)")
-    chart.axes([(-0.5, ""), (2.5, "")], [(0, "0"), (0.25, "0.25"), (0.5, "0.5"), (0.75, "0.75"), (1, "1")])
-    for i, (shape, key, size) in enumerate(shapes):
-        for j, (dtype, colour) in enumerate([("fp32", BLUE), ("bf16", GREEN)]):
-            share = lines[f"rotate/forward/simd/{dtype}/half_split/ntk_aware/exact/{key}/head_dim:128"]["of_tight_bound"]
-            left, top = chart.x(i - 0.36 + 0.37 * j), chart.y(share)
-            chart.body += (f"<rect x='{left:.1f}' y='{top:.1f}' width='{chart.x(0.35) - chart.x(0):.1f}' "
-                           f"height='{BOTTOM - top:.1f}' fill='{colour}'/>\n")
-            chart.body += text(left + 4, top + 15, f"{share:.2f}", " fill='#ffffff'")
-            if i == 2:
-                chart.body += text(chart.right + 8, TOP + 60 + 18 * j, dtype, f" fill='{colour}'")
-        chart.body += text(chart.x(i), BOTTOM + 18, f"{shape} ({size})", " text-anchor='middle'")
+    """Times of bfloat16 divided by cordage's, as bars; of ONNX Runtime, measured without bfloat16, those of float16."""
+    peers = json.loads((ROOT / "docs/performance/peers.json").read_text())["tables"]["rotation"]
+    engines = json.loads((ROOT / "docs/performance/engines.json").read_text())["lines"]
+    panels = [("one token", "decode"), ("a prompt of 4096 tokens", "4096×32")]
+
+    def of_peer(name, shape):
+        cells = next(row for row in peers["rows"] if row[0] == name)[peers["columns"].index(shape)].split(" / ")
+        return float(cells[1 if cells[2] == "–" else 2])
+
+    def of_engine(name, shape):
+        times = engines[f"rotation/bf16/half_split/{shape}"]
+        return times[name] / times["cordage, no table"]
+
+    rows = [("transformers", of_peer, "transformers, eager"), ("transformers, compiled", of_peer, "transformers, torch.compile"),
+            ("torch, complex product", of_peer, "torch, complex product"), ("ONNX Runtime (fp16)", of_peer, "ONNX Runtime, half_split"),
+            ("vLLM’s C++ kernel", of_engine, "vLLM"), ("SGLang’s C++ kernel", of_engine, "SGLang"),
+            ("cordage, from Python", of_peer, "cordage, called from Python"), ("cordage, from C or C++", None, "")]
+    left, width, gap, most = 168, 166, 30, 100.0
+    body = text(12, 20, "Time to rotate q and k, bfloat16, one CPU thread; cordage = 1 (logarithmic)", " font-weight='bold'")
+    for p, (title, shape) in enumerate(panels):
+        x0 = left + p * (width + gap)
+        body += text(x0, 44, title)
+        place = lambda value: x0 + width * math.log(value / 0.8) / math.log(most / 0.8)
+        for tick in (1, 10, 100):
+            body += line(place(tick), 52, place(tick), 266)
+            body += text(place(tick), 282, tick, " text-anchor='middle'")
+        for i, (words, of, name) in enumerate(rows):
+            value, y = of(name, shape) if of else 1.0, 58 + 26 * i
+            colour = BLUE if words.startswith("cordage") else RED
+            body += f"<rect x='{x0:.1f}' y='{y}' width='{place(value) - x0:.1f}' height='18' fill='{colour}'/>\n"
+            inside = place(value) - x0 > 130
+            body += text(place(value) + (-6 if inside else 6), y + 13, f"{value:.{0 if value >= 9.95 else 1}f}",
+                         " text-anchor='end' fill='#ffffff'" if inside else "")
+            if p == 0:
+                body += text(left - 8, y + 13, words, " text-anchor='end'")
+    return picture(body)
+
+
+def real_model():
+    with (ROOT / "docs/demo/table.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["measure"] == "document_loss"]
+    chart = Chart("SmolLM2-135M along one document, weights untouched", 430, "position in the document, tokens",
+                  "perplexity of each 1024 tokens")
+    chart.axes([(0, "0"), (4096, "4096"), (8192, "8192, trained length"), (12288, "12288")],
+               [(0, "0"), (5, "5"), (10, "10"), (15, "15"), (20, "20")])
+    chart.body += line(chart.x(8192), TOP + 4, chart.x(8192), BOTTOM, " stroke='#888888' stroke-dasharray='4 3'")
+    for name, colour in [("no scaling", RED), ("YaRN", BLUE)]:
+        chart.curve([(int(row["from"]) + 512, math.exp(float(row["mean"]))) for row in rows if row["row"] == name], colour, name)
     return chart.svg()
 
 
@@ -111,7 +150,7 @@ def main():
         raise SystemExit(__doc__)
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (precision, speed, badges):
+    for draw in (speed, precision, real_model, badges):
         (folder / f"{draw.__name__}.svg").write_text(draw(), encoding="utf-8")
 
 

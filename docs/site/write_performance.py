@@ -14,6 +14,7 @@ what was measured by other means; "machine", "date" and "how" say by which."""
 import argparse
 import json
 import re
+import subprocess
 from pathlib import Path
 
 RECORDS = Path("docs/performance")
@@ -124,7 +125,32 @@ def moves(record):
         for dtype in ["fp32", "bf16", "q8_0"] for words, place in places.items()])
 
 
+def ratio(line, name):
+    """The time of `name` divided by that of cordage without a table."""
+    if name not in line:
+        return "–"
+    value = line[name] / line["cordage, no table"]
+    return f"{value:.{2 if value < 0.995 else 1 if value < 9.95 else 0}f}"
+
+
+def of_engines(record):
+    shapes = ["decode", "128×8", "512×32", "4096×32"]
+    def cell(name, pairing, shape):
+        return " / ".join(ratio(record.lines.get(f"rotation/{dtype}/{pairing}/{shape}", {}), name) for dtype in TYPES)
+    return table(shapes, [(f"{name}, {pairing}", [cell(name, pairing, shape) for shape in shapes])
+                          for name in ["vLLM", "SGLang", "cordage, table"] for pairing in PAIRINGS]
+                 + [("in-place pass", [cell("in-place pass", PAIRINGS[0], shape) for shape in shapes])])
+
+
+def norms_of_engines(record):
+    return table(["vLLM", "SGLang"], [(line, [ratio(record.lines[line.replace(", bf16, ", "/bf16/")], name) for name in ["vLLM", "SGLang"]])
+                                      for what in ["norm and rotation", "norm, rotation and store"]
+                                      for line in [f"{what}, bf16, 1 token", f"{what}, bf16, 512 tokens"]])
+
+
 TABLES = {
+    "of_engines": of_engines,
+    "norms_of_engines": norms_of_engines,
     "in_place": rotations("forward", ["exact", "table"], SHAPES, "of_bound", "of_tight_bound"),
     "out_of_place": rotations("forward_to", ["exact"], SHAPES, "of_memcpy"),
     "backward": rotations("backward", ["exact"], SHAPES, "of_bound", "of_tight_bound"),
@@ -137,13 +163,24 @@ TABLES = {
 }
 
 
+def origin_of(record, name):
+    """The line below a table, or an empty text."""
+    if "code" not in record:
+        return ""
+    machines = record.get("machines", {})
+    where_and_when = machines.get(name) or machines.get("others") or f"{record['machine']}, {record['date']}"
+    return f"\n*{where_and_when}; {record['code']}.*\n"
+
+
 def table_of(name, record_name):
     """The text of a table. Raises LookupError or OSError, saying what is missing."""
     record = json.loads((RECORDS / f"{record_name}.json").read_text(encoding="utf-8"))
     if "tables" in record:
         given = record["tables"][name]
-        return lines_of(given["columns"], given["align"], given["rows"])
-    return TABLES[name](Record(record["lines"]))
+        lines = lines_of(given["columns"], given["align"], given["rows"])
+    else:
+        lines = TABLES[name](Record(record["lines"]))
+    return lines + origin_of(record, name)
 
 
 def with_tables(page):
@@ -163,7 +200,8 @@ def recorded(bench, machine):
         unit = {"ns": 1e-3, "us": 1.0, "ms": 1e3}[line["time_unit"]]
         lines[name] = {"microseconds": float(f"{line['real_time'] * unit:.4g}"), "lies_in": line.get("label", "")} | counters
     caches = [f"L{c['level']} {c['type']} {c['size'] // 1024} KB" for c in context["caches"]]
-    return {"machine": machine, "date": context["date"][:10], "processors": context["num_cpus"], "caches": caches, "lines": lines}
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    return {"machine": machine, "date": context["date"][:10], "code": f"cordage at {commit}", "processors": context["num_cpus"], "caches": caches, "lines": lines}
 
 
 def main():

@@ -112,6 +112,7 @@ class Report(unittest.TestCase):
                      "prefill 16384 bf16): ImportError: no module", "torch 2.11", "Of 1 comparisons", "slowest in 0",
                      "fastest in 1"):
             self.assertIn(part, text)
+        self.assertLess(text.index("### Beside other packages"), text.index("### Targets"))
         self.assertIn("slowest in 1", measured({"peers": peers([1.0e-4, 1.0e-4])}))
 
     def test_a_note_and_calls_from_torch_are_in_it_where_a_record_has_them(self):

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: MIT
-// The code of version 0.2 in docs/upgrading.md, with the results that it must have.
+// The new forms in docs/upgrading.md, with the results that they must have.
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 #include <numeric>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "cordage/basis/rope_scaling.hpp"
+#include "cordage/attention/score_factors.hpp"
+#include "cordage/basis/basis_list.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
-#include "cordage/core/threads.hpp"
 #include "cordage/kernels.hpp"
 #include "cordage/models/config/read.hpp"
+#include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
-#include "cordage/schedule/schedules.hpp"
 
 using namespace cordage;
 
@@ -37,12 +36,6 @@ struct tensors {
     heads_view<float> view() { return token_major(numbers.data(), shape); }
 };
 
-double largest_difference(const std::vector<float>& x, const std::vector<float>& y) {
-    double largest = 0.0;
-    for (std::size_t i = 0; i < x.size(); ++i) largest = std::max(largest, std::fabs(double{x[i]} - double{y[i]}));
-    return largest;
-}
-
 std::vector<int> counted(int count, int first = 0) {
     std::vector<int> ids(static_cast<std::size_t>(count));
     std::iota(ids.begin(), ids.end(), first);
@@ -51,146 +44,99 @@ std::vector<int> counted(int count, int first = 0) {
 
 }  // namespace
 
-TEST_CASE("docs/upgrading: a rotation under a rule, by threads") {
-    const std::vector<int> position_ids = counted(256);
-    tensors q_of({.tokens = 256, .heads = 4, .head_dim = 16}), k_of({.tokens = 256, .heads = 2, .head_dim = 16});
-    tensors expected = q_of;
-    const auto q = q_of.view(), k = k_of.view();
-    // [upgrading_rotate]
-    const rope_scaling rule(model, yarn{}, continuous{});
-    const basis b = rule.at_length(256);
-    const threads pool(4);  // once for the program
-    rotate_forward<half_split>(pool, exact_angles(b, position_ids), in_place(q), in_place(k));
-    // [/upgrading_rotate]
-    CHECK(rule.ratio(256) == 4.0);
-    const basis same = make_basis(model, yarn{}, 4.0);
-    rotate_forward<half_split>(exact_angles(same, position_ids), in_place(expected.view()));
-    CHECK(q_of.numbers == expected.numbers);
-}
+namespace own_backend {
 
-TEST_CASE("docs/upgrading: the backward pass") {
-    const std::vector<int> position_ids = counted(3, 5);
-    tensors y_of({.tokens = 3, .heads = 2, .head_dim = 16});
-    tensors grad_of = y_of;
-    std::reverse(grad_of.numbers.begin(), grad_of.numbers.end());
-    const basis b = make_basis(model, yarn{}, 4.0);
-    const auto y = y_of.view(), grad_y = grad_of.view();
-    double expected = 0.0;  // dL/dm
-    for (std::size_t i = 0; i < y_of.numbers.size(); ++i)
-        expected += double{y_of.numbers[i]} * double{grad_of.numbers[i]};
-    // [upgrading_backward]
-    std::vector<double> grad_inv_freq(8), grad_factor(1);  // [bases, rotary_dim/2], [bases]
-    rotate_backward<half_split>(exact_angles(b, position_ids),
-                                rotation_gradients{.inv_freq = grad_inv_freq, .attention_factor = grad_factor},
-                                grad_through(grad_y, y, grad_y));
-    // [/upgrading_backward]
-    CHECK(grad_factor[0] == doctest::Approx(expected / b.attention_factor()).epsilon(1e-6));
-    CHECK(std::ranges::none_of(grad_inv_freq, [](double g) { return g == 0.0; }));
-}
+struct my_backend {};
 
-TEST_CASE("docs/upgrading: requests of different lengths in one call") {
-    const basis short_basis = make_basis(model, yarn{}, 1.0), long_basis = make_basis(model, yarn{}, 8.0);
-    const std::vector<int> position_ids{40, 500};
-    tensors q_of({.batch = 2, .tokens = 1, .heads = 4, .head_dim = 16});
-    tensors expected = q_of;
-    const auto q = q_of.view();
-    // [upgrading_batch]
-    const std::vector<const basis*> bases{&short_basis, &long_basis};  // one for each row
-    const basis_list list(bases);
-    const position_view<int> ids(position_ids.data(), 2, 1, 1);
-    rotate_forward<half_split>(exact_angles(list.of_rows(), ids), in_place(q));
-    // [/upgrading_batch]
-    const std::vector<int> first{40}, second{500};
-    const heads_shape row{.tokens = 1, .heads = 4, .head_dim = 16};
-    rotate_forward<half_split>(exact_angles(short_basis, first), in_place(token_major(expected.numbers.data(), row)));
-    rotate_forward<half_split>(exact_angles(long_basis, second),
-                               in_place(token_major(expected.numbers.data() + 64, row)));
-    CHECK(q_of.numbers == expected.numbers);
-}
-
-TEST_CASE("docs/upgrading: cached keys of another basis, in one tensor") {
-    const basis old_basis = make_basis(model, yarn{}, 2.0), new_basis = make_basis(model, yarn{}, 8.0);
-    const std::vector<int> position_ids = counted(48);
-    tensors keys_of({.tokens = 48, .heads = 2, .head_dim = 16});
-    tensors expected = keys_of;
-    const auto keys = keys_of.view();
-    rotate_forward<half_split>(exact_angles(old_basis, position_ids), in_place(keys));
-    rotate_forward<half_split>(exact_angles(new_basis, position_ids), in_place(expected.view()));
-    // [upgrading_rebase]
-    rebase<half_split>(exact_angles(new_basis, position_ids) - exact_angles(old_basis, position_ids), in_place(keys));
-    // [/upgrading_rebase]
-    CHECK(largest_difference(keys_of.numbers, expected.numbers) < 1e-6);
-}
-
-TEST_CASE("docs/upgrading: cached keys of another basis, in blocks") {
-    const basis old_basis = make_basis(model, yarn{}, 2.0), new_basis = make_basis(model, yarn{}, 8.0);
-    const std::vector<int> position_ids = counted(48);
-    const std::vector<std::int32_t> block_table{4, 0, 3};
-    tensors cache_of({.batch = 6, .tokens = 16, .heads = 2, .head_dim = 16});
-    tensors expected = cache_of;
-    const auto cache = cache_of.view();  // [blocks, block_size, heads, head_dim]
-    const auto blocks = [&](const heads_view<float>& all) {
-        return in_place(in_blocks(all, block_table.data(), 1, 48, 3));
-    };
-    rotate_forward<half_split>(exact_angles(old_basis, position_ids), blocks(cache));
-    rotate_forward<half_split>(exact_angles(new_basis, position_ids), blocks(expected.view()));
-    // [upgrading_paged]
-    const index_t row_stride = std::ssize(block_table);
-    rebase<half_split>(exact_angles(new_basis, position_ids) - exact_angles(old_basis, position_ids),
-                       in_place(in_blocks(cache, block_table.data(), 1, 48, row_stride)));
-    // [/upgrading_paged]
-    CHECK(largest_difference(cache_of.numbers, expected.numbers) < 1e-6);
-}
-
-TEST_CASE("docs/upgrading: cached keys at other positions") {
-    const basis b = make_basis(model, yarn{}, 2.0);
-    const std::vector<int> old_ids = counted(16, 100), new_ids = counted(16, 36);
-    tensors keys_of({.tokens = 16, .heads = 2, .head_dim = 16});
-    tensors expected = keys_of;
-    const auto keys = keys_of.view();
-    rotate_forward<half_split>(exact_angles(b, old_ids), in_place(keys));
-    rotate_forward<half_split>(exact_angles(b, new_ids), in_place(expected.view()));
-    // [upgrading_shift]
-    rebase<half_split>(exact_angles(b, new_ids) - exact_angles(b, old_ids), in_place(keys));
-    // [/upgrading_shift]
-    CHECK(largest_difference(keys_of.numbers, expected.numbers) < 1e-6);
-}
-
-TEST_CASE("docs/upgrading: positions of several axes") {
-    const basis b = make_basis(model, yarn{}, 1.0);
-    const std::vector<int> numbers(std::size_t{3} * 16, 7);
-    tensors q_of({.tokens = 16, .heads = 2, .head_dim = 16});
-    tensors expected = q_of;
-    const auto q = q_of.view();
-    // [upgrading_axes]
-    const position_view<int> ids = axis_major(numbers.data(), 3, 1, 16);  // [axes, batch, tokens]
-    const auto axes = contiguous_axes({4, 2, 2});
-    rotate_forward<half_split>(axis_angles(b, axes, ids), in_place(q));
-    // [/upgrading_axes]
-    const std::vector<int> same(16, 7);
-    rotate_forward<half_split>(exact_angles(b, same), in_place(expected.view()));
-    CHECK(q_of.numbers == expected.numbers);
-}
-
-TEST_CASE("docs/upgrading: CLEX") {
-    const clex_weights weights = clex_initial_weights(model, 1, 0);
-    // [upgrading_clex]
-    const clex<> paper(model, weights, {.t_max = 16});  // as before
-    const clex<paper_field<yarn>> over_yarn(model, weights, {.t_max = 16});
-    const clex<log_length_field<ntk_aware>> in_log_time(model, weights, {.t_max = 16});
-    const clex<paper_field<ntk_aware, silu, float>, dopri5> in_float(model, weights, {.t_max = 16});
-    // [/upgrading_clex]
-    std::vector<double> state(8);
-    paper.path().at(4.0, state);
-    // [upgrading_clex_state]
-    const std::vector<double> log_inv_freq = paper.log_inv_freq(state);  // of a state of paper.path()
-    // [/upgrading_clex_state]
-    CHECK(make_basis(model, over_yarn, 4.0).attention_factor() == make_basis(model, yarn{}, 4.0).attention_factor());
-    for (const basis& b : {make_basis(model, in_log_time, 4.0), make_basis(model, in_float, 4.0)}) {
-        for (std::size_t i = 0; i < 8; ++i) {
-            CHECK(std::log(b.inv_freq()[i]) == doctest::Approx(log_inv_freq[i]).epsilon(1e-5));  // W_down = 0
+template <class Pairing, class Direction, class Real, class Source, class O>
+void rotate_tokens(const Source& angles, const O& operand, index_t begin, index_t end) noexcept {
+    for (index_t token = begin; token < end; ++token) {
+        const double extra = Direction::extra_factor(angles.attention_factor(0, token));
+        for (index_t pair = 0; pair < angles.pairs(); ++pair) {
+            auto at = cos_sin_at<Real>(angles, 0, token, pair);
+            at = {at.cos * static_cast<Real>(extra), at.sin * static_cast<Real>(Direction::sine_sign * extra)};
+            backend::rotate_pair<Pairing>(operand, 0, token, pair, angles.pairs(), at);
         }
+        backend::copy_unrotated(operand, 0, token, 2 * angles.pairs());
     }
+}
+
+// [upgrading_backend]
+template <pairing Pairing, class Direction, class Source, class O>
+void rotate_range(my_backend, const Source& angles, const operand_list<O>& operands, index_t begin,
+                  index_t end) noexcept {
+    using real = typename O::compute;  // float or double
+    for (const O& o : operands) rotate_tokens<Pairing, Direction, real>(angles, o, begin, end);
+}
+// [/upgrading_backend]
+
+}  // namespace own_backend
+
+TEST_CASE("docs/upgrading: bits and numbers of 16-bit elements") {
+    // [upgrading_sixteen_bits]
+    const bfloat16 one = bfloat16::from_bits(0x3f80), third = to_bfloat16(1.0f / 3.0f);
+    // [/upgrading_sixteen_bits]
+    CHECK(to_float(one) == 1.0f);
+    CHECK(to_float(third) == 0.333984375f);
+}
+
+TEST_CASE("docs/upgrading: a rule by its numbers") {
+    // [upgrading_preset]
+    const rope_config llama_3_1{.head_dim = 128, .rotary_dim = 128, .theta_base = 5e5, .original_length = 8192};
+    const basis b = make_basis(llama_3_1, llama3{}, 8.0);
+    // [/upgrading_preset]
+    const basis as_in_0_2 = make_basis(llama_3_1, llama3{1.0, 4.0}, 8.0);
+    CHECK(b.fingerprint() == as_in_0_2.fingerprint());
+}
+
+TEST_CASE("docs/upgrading: the temperature of a layer") {
+    const auto found = hf::read_config(R"({"model_type": "ministral3", "head_dim": 128, "hidden_size": 4096,
+        "num_attention_heads": 32, "max_position_embeddings": 262144, "rope_parameters": {"rope_type": "yarn",
+        "rope_theta": 1000000.0, "factor": 16.0, "original_max_position_embeddings": 16384, "beta_fast": 32.0,
+        "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}})");
+    const hf::layer_rope& rope = found.of("");
+    const double position = 40000;
+    double factor = 1.0;
+    // [upgrading_temperature]
+    if (rope.temperature) factor = rope.temperature->at(position);
+    // [/upgrading_temperature]
+    CHECK(factor == ministral3_temperature(16384, 0.1).at(position));
+    CHECK(factor > 1.1);
+}
+
+TEST_CASE("docs/upgrading: the first tokens unscaled") {
+    const yarn policy;
+    const double t = 4.0;
+    const std::vector<int> position_ids{2, 40};
+    tensors q_of({.tokens = 2, .heads = 1, .head_dim = 16});
+    tensors expected = q_of;
+    const auto q = q_of.view();
+    // [upgrading_start_tokens]
+    const basis scaled = make_basis(model, policy, t), first = make_basis(model, unscaled{}, 1.0);
+    const basis own({first.inv_freq().begin(), first.inv_freq().end()}, scaled.attention_factor());
+    const basis_list both({&scaled, &own});
+    std::vector<std::int32_t> basis_of_token;
+    for (const int position : position_ids) basis_of_token.push_back(position < 4 ? 1 : 0);
+    rotate_forward<half_split>(exact_angles(both.of(basis_of_token), position_ids), in_place(q));
+    // [/upgrading_start_tokens]
+    const std::vector<int> near{2}, far{40};
+    const heads_shape row{.tokens = 1, .heads = 1, .head_dim = 16};
+    rotate_forward<half_split>(exact_angles(own, near), in_place(token_major(expected.numbers.data(), row)));
+    rotate_forward<half_split>(exact_angles(scaled, far), in_place(token_major(expected.numbers.data() + 16, row)));
+    CHECK(q_of.numbers == expected.numbers);
+}
+
+TEST_CASE("docs/upgrading: a backend that gets operands of one type") {
+    const basis b = make_basis(model, yarn{}, 4.0);
+    const std::vector<int> position_ids = counted(3, 5);
+    tensors q_of({.tokens = 3, .heads = 2, .head_dim = 16}), k_of({.tokens = 3, .heads = 1, .head_dim = 16});
+    tensors expected_q = q_of, expected_k = k_of;
+    rotate_forward<half_split, own_backend::my_backend>(exact_angles(b, position_ids), in_place(q_of.view()),
+                                                        in_place(k_of.view()));
+    rotate_forward<half_split, backend::scalar>(exact_angles(b, position_ids), in_place(expected_q.view()),
+                                                in_place(expected_k.view()));
+    CHECK(q_of.numbers == expected_q.numbers);
+    CHECK(k_of.numbers == expected_k.numbers);
 }
 
 TEST_CASE("docs/upgrading: weights of CLEX in ln t, of 0.2") {
@@ -215,18 +161,4 @@ TEST_CASE("docs/upgrading: weights of CLEX in ln t, of 0.2") {
         const double share = model.phase_gate(static_cast<index_t>(i));
         CHECK(slope[i] == doctest::Approx(share * expected[i]).epsilon(1e-6));
     }
-}
-
-TEST_CASE("docs/upgrading: a config") {
-    const std::string text = R"({"model_type": "qwen2_vl", "hidden_size": 1536, "num_attention_heads": 12,
-        "max_position_embeddings": 32768, "rope_theta": 1000000.0,
-        "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})";
-    // [upgrading_config]
-    const hf::model_ropes found = hf::read_config(text);
-    const hf::layer_rope& rope = found.of("");
-    const basis b = rope_scaling(rope.config, rope.policy, rope.schedule).at_length(8192);
-    const std::span<const std::uint8_t> axes = rope.axis_of_pair;  // [rotary_dim/2]; empty with one axis
-    // [/upgrading_config]
-    CHECK(b.pairs() == 64);
-    CHECK(std::ranges::count(axes, 1) == 24);
 }

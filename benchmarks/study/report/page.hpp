@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Replaces generated blocks of a Markdown page; serves docs/replication.md.
+// Replaces generated blocks of a Markdown page; serves docs/small_models.md.
 #pragma once
 
 #include <string>

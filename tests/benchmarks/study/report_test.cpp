@@ -270,16 +270,16 @@ TEST_CASE("benchmarks/study/report/study_pictures: a page shows what is drawn") 
     CHECK(blocks[1].text == "The rows of this picture have not been run.\n");
 }
 
-TEST_CASE("benchmarks/study/report/page: docs/replication.md marks blocks and pictures that there are") {
-    std::ifstream file(CORDAGE_GOLDEN_DIR "/../../docs/replication.md");
+TEST_CASE("benchmarks/study/report/page: docs/small_models.md marks blocks and pictures that there are") {
+    std::ifstream file(CORDAGE_GOLDEN_DIR "/../../docs/small_models.md");
     const std::string page(std::istreambuf_iterator<char>(file), {});
     std::vector<block> blocks =
         study_blocks({settings_of("small"), study_results({row_of("no scaling", 1, {8, 2, 0, 0, 0})}), {}});
     for (const block& b : picture_blocks(study_pictures(), "replication")) blocks.push_back(b);
-    CHECK_NOTHROW(with_blocks(page, blocks, "docs/replication.md"));
+    CHECK_NOTHROW(with_blocks(page, blocks, "docs/small_models.md"));
     const std::string line =
         summary("any", {settings_of("small"), study_results({row_of("no scaling", 1, {8, 2, 0, 0, 0})}), {}});
-    CHECK_NOTHROW(with_table_line(page, line, "docs/replication.md"));
+    CHECK_NOTHROW(with_table_line(page, line, "docs/small_models.md"));
     for (const picture& p : study_pictures()) CHECK(has(page, "<!-- block " + p.name + " -->\n"));
 }
 

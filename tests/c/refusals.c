@@ -343,7 +343,7 @@ static void refuses_operands(void) {
     scale_tensor.data = scales;
     scale_tensor.ndim = 1;
     scale_tensor.shape[0] = 1;
-    REFUSES_SHAPE(FORWARD(o), "must not overlap each other; to read one given scale, set scales_are_given = 1");
+    REFUSES_SHAPE(FORWARD(o), "must not overlap each other: give their strides, or, to read one given scale, set scales_are_given = 1");
     /* scales of one byte */
     o = operand_of(x);
     o.y.tensor = cordage_dense(codes, CORDAGE_INT8, 1, TOKENS, HEADS, HEAD_DIM);

@@ -200,11 +200,11 @@ TEST_CASE("rotate/head_formats: scales that are made have places of their own, a
             token_major(codes.data(), pair, int8{.scales = {made, token, token, head}, .makes_scales = makes}));
     };
     const auto rotate = [&](const auto&... operands) { rotate_forward<half_split>(exact_angles(b, ids), operands...); };
-    CHECK_THROWS_WITH_AS(
-        rotate(to(scales.data(), 0, 0)),
-        "rotate_forward: y's scales [1, 1, 2, 1] with strides [0, 0, 0, 1] must not overlap each other; to read "
-        "one given scale, set makes_scales = false",
-        shape_error);
+    CHECK_THROWS_WITH_AS(rotate(to(scales.data(), 0, 0)),
+                         "rotate_forward: y's scales [1, 1, 2, 1] with strides [0, 0, 0, 1] must not overlap each "
+                         "other: give their strides, or, to read "
+                         "one given scale, set makes_scales = false",
+                         shape_error);
     CHECK_THROWS_WITH_AS(rotate(to(x.data() + 62, 2, 1)),
                          "rotate_forward: y's scales [1, 1, 2, 1] must not overlap x [1, 1, 2, 32], as one of them is "
                          "written",

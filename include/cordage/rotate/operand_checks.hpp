@@ -259,9 +259,10 @@ void check_other_memory(const char* function, std::span<const checked_tensor> te
             check_strides(function, one.owner, one.name, one.view);
             check_span(function, one.owner, one.name, one.view);
             if (one.is_written && !has_distinct_elements(one.view)) {
-                fail<shape_error>({function, ": ", one.owner, one.name, " ", describe(one.view.shape), " with strides ",
-                                   strides_of(one.view), " must not overlap each other; to read one given scale, set ",
-                                   remedy});
+                fail<shape_error>(
+                    {function, ": ", one.owner, one.name, " ", describe(one.view.shape), " with strides ",
+                     strides_of(one.view),
+                     " must not overlap each other: give their strides, or, to read one given scale, set ", remedy});
             }
         }
         one.addresses = address_range(one.view);

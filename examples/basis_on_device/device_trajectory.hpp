@@ -14,12 +14,10 @@ namespace basis_on_device {
 
 using cordage::index_t;
 
-/// A policy solved as a trajectory over t or ln t whose states determine log inv_freq.
+/// A policy solved as a trajectory of log inv_freq over t or ln t.
 template <class P>
-concept trajectory_policy = cordage::scaling_policy<P> && requires(const P& p, std::span<const double> numbers) {
+concept trajectory_policy = cordage::scaling_policy<P> && requires(const P& p) {
     { p.path().nodes() } -> std::same_as<std::size_t>;
-    { p.log_inv_freq(numbers) } -> std::same_as<std::vector<double>>;
-    { p.log_inv_freq_rate(numbers) } -> std::same_as<std::vector<double>>;
     { p.config() } -> std::same_as<const cordage::rope_config&>;
     { p.options().t_max } -> std::convertible_to<double>;
     { P::field_type::in_log_time } -> std::convertible_to<bool>;
@@ -75,13 +73,14 @@ class device_trajectory_numbers {
             numbers_.push_back(is_one_point ? 1.0 : path.step_size(static_cast<std::size_t>(step)));
         }
         for (std::size_t step = 0; step < static_cast<std::size_t>(shape_.steps); ++step) {
-            std::vector<double> start = policy.log_inv_freq(path.state(step));
+            const auto state = path.state(step);
+            std::vector<double> start(state.begin(), state.end());
             for (std::size_t i = 0; i < size; ++i) start[i] -= policy.config().log_inv_freq(static_cast<index_t>(i));
             add(start);
             for (std::size_t power = 0; power < 4; ++power) {
                 std::vector<double> sum(size);
                 if (!is_one_point) add_slopes(path, step, power, sum);
-                add(policy.log_inv_freq_rate(sum));
+                add(sum);
             }
         }
     }

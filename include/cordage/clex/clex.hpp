@@ -146,10 +146,6 @@ class clex {
     /// The solution: log inv_freq over t, or over ln t if field_type::in_log_time.
     const path_type& path() const noexcept { return solution_->path; }
 
-    /// log inv_freq [pairs] for a state of path(), and its derivative for a slope of path(): their numbers.
-    std::vector<double> log_inv_freq(std::span<const double> state) const { return {state.begin(), state.end()}; }
-    std::vector<double> log_inv_freq_rate(std::span<const double> slope) const { return {slope.begin(), slope.end()}; }
-
     /// log alpha(t) = z(t) - log theta into out [pairs].
     /// @throws value_error unless 1 <= t <= t_max and config is the solved one; shape_error unless out has [pairs]
     void log_alpha(const rope_config& config, double t, std::span<double> out) const {

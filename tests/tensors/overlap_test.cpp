@@ -158,7 +158,7 @@ TEST_CASE("tensors/overlap: heads in groups of lanes, against brute force") {
         return all;
     };
     int none = 0, partial = 0, distinct = 0, exact = 0;
-    for (int i = 0; i < 40'000; ++i) {
+    for (int i = 0; i < 15'000; ++i) {
         const auto grouped = [&](const view& v, index_t group_stride) {
             const index_t each = 1 + random.below(3);
             grouped_view g = with_format(v, lane_groups<element_traits<float>>{each, group_stride, {}});
@@ -192,10 +192,10 @@ TEST_CASE("tensors/overlap: heads in groups of lanes, against brute force") {
             partial += answer == overlap::partial;
         }
     }
-    CHECK(exact == 40'000);
-    CHECK(distinct > 1000);
-    CHECK(none > 5000);
-    CHECK(partial > 5000);
+    CHECK(exact == 15'000);
+    CHECK(distinct > 400);
+    CHECK(none > 2000);
+    CHECK(partial > 2000);
 }
 
 TEST_CASE("tensors/overlap: q, k and v of one fused buffer are apart, and a shift by one lane is partial") {

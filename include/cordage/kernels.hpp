@@ -27,6 +27,8 @@
 #include "cordage/rotate/cos_sin_table.hpp"     // cos_sin_table
 #include "cordage/rotate/forward.hpp"           // rotate_forward, rotate_inverse, rebase
 #include "cordage/tensors/block_scaled.hpp"     // mxfp8_e4m3, mxfp4, nvfp4
+#include "cordage/tensors/ggml_blocks.hpp"      // q8_0, q4_0
+#include "cordage/tensors/group_formats.hpp"    // scaled_bytes
 #include "cordage/tensors/hadamard.hpp"         // hadamard
 #include "cordage/tensors/heads_view.hpp"       // heads_view, in_slots, in_blocks
 #include "cordage/tensors/lane_groups.hpp"      // group_major

@@ -11,7 +11,7 @@
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/rotate/forward.hpp"
-#include "cordage/tensors/head_formats.hpp"
+#include "cordage/tensors/group_formats.hpp"
 #include "cordage/tensors/lane_groups.hpp"
 #include "rotate/naive_rotation.hpp"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rotations into formats of whole heads, out of them, and within them.
-#include "cordage/tensors/head_formats.hpp"
+#include "cordage/tensors/ggml_blocks.hpp"
+#include "cordage/tensors/group_formats.hpp"
 
 #include <doctest/doctest.h>
 

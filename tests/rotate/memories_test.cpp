@@ -9,7 +9,8 @@
 
 #include "cordage/angles/exact_angles.hpp"
 #include "cordage/rotate/backward.hpp"
-#include "cordage/tensors/head_formats.hpp"
+#include "cordage/tensors/ggml_blocks.hpp"
+#include "cordage/tensors/group_formats.hpp"
 
 using namespace cordage;
 

@@ -14,6 +14,7 @@
 #include "cordage/core/threads.hpp"
 #include "cordage/rotate/forward.hpp"
 #include "cordage/scaling/yarn.hpp"
+#include "cordage/tensors/ggml_blocks.hpp"
 #include "rotate/naive_rotation.hpp"
 
 using namespace cordage;

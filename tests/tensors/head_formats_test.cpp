@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/tensors/head_formats.hpp"
+#include "cordage/tensors/ggml_blocks.hpp"
+#include "cordage/tensors/group_formats.hpp"
 
 #include <doctest/doctest.h>
 

@@ -10,8 +10,8 @@
 
 #include "cordage/backend/compiled.hpp"
 #include "cordage/tensors/block_scaled.hpp"
+#include "cordage/tensors/ggml_blocks.hpp"
 #include "cordage/tensors/hadamard.hpp"
-#include "cordage/tensors/head_formats.hpp"
 #include "cordage/tensors/lane_groups.hpp"
 
 namespace cordage::backend {

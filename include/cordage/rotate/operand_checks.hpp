@@ -8,6 +8,7 @@
 #include <span>
 
 #include "cordage/rotate/checks.hpp"
+#include "cordage/tensors/group_formats.hpp"
 #include "cordage/tensors/operand.hpp"
 
 namespace cordage::rotate_detail {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "cordage/tensors/head_formats.hpp"
+#include "cordage/tensors/group_formats.hpp"
 
 namespace cordage {
 

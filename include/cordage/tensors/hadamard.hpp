@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "cordage/tensors/ggml_blocks.hpp"
 #include "cordage/tensors/heads_view.hpp"
 
 namespace cordage {

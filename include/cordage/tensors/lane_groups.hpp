@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "cordage/tensors/group_formats.hpp"
 #include "cordage/tensors/heads_view.hpp"
 
 namespace cordage {

@@ -7,8 +7,8 @@
 
 #include "cordage/core/bits.hpp"
 #include "cordage/tensors/block_scaled.hpp"
+#include "cordage/tensors/ggml_blocks.hpp"
 #include "cordage/tensors/hadamard.hpp"
-#include "cordage/tensors/head_formats.hpp"
 #include "cordage/tensors/lane_groups.hpp"
 
 namespace cordage {

@@ -80,13 +80,17 @@ void check_rotation(const hf::layer_rotation& rotation, const auto& position_ids
     rotation.rotate(position_ids, in_place(q.view()), in_place(k.view()));
     check_heads(q, true, by);
     check_heads(k, false, by);
-    // From one tensor to another, by threads, the same bits.
+    // From one tensor to another, by threads, the same bits; and v, of another size, in the same pass.
     heads_of_test x(q_heads, head_dim), key(k_heads, head_dim), y(q_heads, head_dim), rotated_key(k_heads, head_dim);
+    heads_of_test v(k_heads, 6), stored_v(k_heads, 6);
     for (float& lane : y.lanes) lane = -9.0f;
+    for (float& lane : stored_v.lanes) lane = -9.0f;
     threads pool(2);
-    rotation.rotate(pool, position_ids, from_to(x.view(), y.view()), from_to(key.view(), rotated_key.view()));
+    rotation.rotate(pool, position_ids, from_to(x.view(), y.view()), from_to(key.view(), rotated_key.view()),
+                    from_to(v.view(), stored_v.view()).unrotated());
     CHECK(y.lanes == q.lanes);
     CHECK(rotated_key.lanes == k.lanes);
+    CHECK(stored_v.lanes == v.lanes);
 }
 
 std::vector<double> powers(index_t pairs, double base) {

@@ -76,42 +76,42 @@ class layer_rotation {
     /// A layer that does not rotate copies both.
     ///
     ///   rotation.rotate(position_ids, in_place(q), from_to(k, in_slots(cache, slots, 1, tokens)));
-    ///   rotation.rotate(pool, position_ids, in_place(q), in_place(k));
+    ///   rotation.rotate(pool, position_ids, in_place(q), in_place(k), from_to(v, v_cache).unrotated());
     ///
     /// @param position_ids  as for exact_angles; for a rule with axes also [axes, batch, tokens] (axis_major). Text has
     ///                      the same position on all axes, so that positions of one axis serve it
     /// @param q, k          operands without a first lane, as rotate_forward takes them; q is of elements. Heads with
     ///                      the rotated lanes alone (DeepSeek's) are recognised by their size
+    /// @param others        further operands of the same pass, such as v, unrotated
     /// @throws value_error, shape_error  as rotate_forward; where queries have a temperature, for positions below 0 or
     ///                                   of several axes; before anything is written
-    template <class Row, class Q, class K>
-        requires(operand_type<Q> && operand_type<K>)
-    void rotate(Row&& position_ids, const Q& q, const K& k) const {
-        rotate(serial{}, std::forward<Row>(position_ids), q, k);
+    template <class Row, operand_type Q, operand_type K, operand_type... Others>
+    void rotate(Row&& position_ids, const Q& q, const K& k, const Others&... others) const {
+        rotate(serial{}, std::forward<Row>(position_ids), q, k, others...);
     }
-    template <executor Executor, class Row, class Q, class K>
-        requires(operand_type<Q> && operand_type<K>)
-    void rotate(const Executor& where, Row&& position_ids, const Q& q, const K& k) const {
+    template <executor Executor, class Row, operand_type Q, operand_type K, operand_type... Others>
+    void rotate(const Executor& where, Row&& position_ids, const Q& q, const K& k, const Others&... others) const {
         const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
         check_queries(ids, q);
         if (!basis_) {
             const basis at_rest({0.0});
-            rotate_forward<half_split>(where, exact_angles(at_rest, ids), q.unrotated(), k.unrotated());
+            rotate_forward<half_split>(where, exact_angles(at_rest, ids), q.unrotated(), k.unrotated(),
+                                       others.unrotated()...);
         } else if (is_interleaved_) {
-            rotate_pairs<interleaved>(where, ids, on_lanes(q), on_lanes(k));
+            rotate_pairs<interleaved>(where, ids, on_lanes(q), on_lanes(k), on_lanes(others)...);
         } else {
-            rotate_pairs<half_split>(where, ids, on_lanes(q), on_lanes(k));
+            rotate_pairs<half_split>(where, ids, on_lanes(q), on_lanes(k), on_lanes(others)...);
         }
         if (temperature_ || by_head_ || query_factor_ != 1.0) multiply(where, ids, q.y);
     }
 
  private:
-    template <pairing Pairing, class Executor, class P, class Q, class K>
-    void rotate_pairs(const Executor& where, const position_view<P>& ids, const Q& q, const K& k) const {
+    template <pairing Pairing, class Executor, class P, class... Operands>
+    void rotate_pairs(const Executor& where, const position_view<P>& ids, const Operands&... operands) const {
         if (axis_of_pair_.empty() || ids.axes == 1) {
-            rotate_forward<Pairing>(where, exact_angles(*basis_, ids), q, k);
+            rotate_forward<Pairing>(where, exact_angles(*basis_, ids), operands...);
         } else {
-            rotate_forward<Pairing>(where, axis_angles(*basis_, axis_of_pair_, ids), q, k);
+            rotate_forward<Pairing>(where, axis_angles(*basis_, axis_of_pair_, ids), operands...);
         }
     }
 
@@ -121,7 +121,7 @@ class layer_rotation {
         if (of.first_lane != 0) {
             fail<value_error>({"layer_rotation: first_lane ", of.first_lane, " must be 0: the rule knows it"});
         }
-        if (of.shape().head_dim != basis_->rotary_dim()) of.first_lane = first_lane_;
+        if (of.is_rotated() && of.shape().head_dim != basis_->rotary_dim()) of.first_lane = first_lane_;
         return of;
     }
 

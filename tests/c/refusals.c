@@ -229,7 +229,7 @@ static void refuses_operands(void) {
     REFUSES_VALUE(FORWARD(o), "operands[0].x.tensor is read-only");
     o = operand_of(x);
     o.x.tensor.strides[3] = 2;
-    REFUSES_SHAPE(FORWARD(o), "operands[0].x.tensor.strides[3] 2 must be 1");
+    REFUSES_SHAPE(FORWARD(o), "operands[0].x.tensor.strides[3] 2 must be 1: lanes must be dense");
     o.x.tensor.strides[3] = 1;
     o.x.tensor.strides[2] = -HEAD_DIM;
     REFUSES_SHAPE(FORWARD(o), "operands[0].x.tensor.strides[2] -64 must not be negative");

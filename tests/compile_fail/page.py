@@ -53,7 +53,7 @@ def main():
                 file.write(text.replace("NAMES", NAMES))
             return subprocess.run([*compile_command, *flags, source], capture_output=True, text=True, env=environment)
 
-        when_compiling, when_running = tables(page)
+        when_compiling, when_running, _ = tables(page)  # the last one is Python's
         for written, message, _ in when_compiling:
             lines = run(f"NAMES\nvoid line() {{ {written} }}\n", "-fsyntax-only").stderr.splitlines()
             first = next((line for line in lines if "error: " in line), "no error")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import operator
+import re
 import weakref
 from pathlib import Path
 
@@ -112,13 +113,25 @@ def _loaded() -> c.CDLL:
 
 _library = _loaded()
 _errors = {1: ValueError, 2: ShapeError, 3: MemoryError}
+# The names of C and C++ in messages, and of Python.
+_in_python = {r"hf::read_config": "Rule.from_config", r"hf::read_model": "Rule.from_file", r"where\.concurrency": "threads",
+              r"difference must be made by cordage_angles_difference": "angles must be a difference, new - old",
+              r"cordage_angles_\w+": "Angles", r"cordage_rotate_forward": "rotate", r"cordage_rebase": "move",
+              r"cordage_(rotate_(inverse|backward))": r"\1", r"operands\[(\d+)\]\.(grad_[xy])": r"\2[\1]",
+              r"operands\[(\d+)\]\.y": r"out[\1]", r"operands\[(\d+)\](\.x)?": r"x[\1]", r"(\])\.tensor\b": r"\1",
+              r"\.ndim (\d) must be 3 to 5": r" has \1 axes, must be [tokens, heads, head_dim] or [batch, tokens, heads, head_dim]"}
 
 
 def call(name: str, *arguments) -> None:
-    """Calls cordage_NAME; a status other than OK is raised with the library's message."""
+    """Calls cordage_NAME; a status other than OK is raised with the library's message, in Python's names."""
     status = getattr(_library, "cordage_" + name)(*arguments)
     if status != 0:
-        raise _errors.get(status, RuntimeError)(_library.cordage_last_error().decode(errors="replace"))
+        message = _library.cordage_last_error().decode(errors="replace")
+        if name == "rotate_backward":  # whose y is read
+            message = re.sub(r"operands\[(\d+)\]\.y", r"y[\1]", message)
+        for pattern, own in _in_python.items():
+            message = re.sub(pattern, own, message)
+        raise _errors.get(status, RuntimeError)(message)
 
 
 class Handle:
@@ -140,7 +153,10 @@ def text(name: str, value: str | bytes) -> bytes:
 
 def whole(name: str, value: int) -> int:
     """A 64-bit integer; ctypes would wrap a larger one."""
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} {value!r} must be an integer") from None
     if not -2**63 <= number < 2**63:
         raise ValueError(f"{name} {number} must fit into 64 bits")
     return number

@@ -11,7 +11,7 @@ import numpy as np
 
 from ._library import (PAIRINGS, AngleOptions, BackwardStruct, Executor, GradientsStruct, Handle, HeadsStruct, NormStruct,
                        OperandStruct, ShapeError, call, named, whole)
-from .rules import Basis
+from .rules import Basis, Rule
 from .tensors import OF_POSITIONS, OF_WEIGHTS, Kept
 
 
@@ -31,6 +31,11 @@ class Angles:
 
     def __init__(self, bases: Basis | Sequence[Basis], position_ids: Any, *, basis_of_token: Any = None,
                  axis_of_pair: Any = None, rounds_to_float32: bool = False):
+        if isinstance(bases, Rule):
+            raise TypeError("Angles: bases of type Rule must be a cordage.Basis: rule.at_length(tokens)")
+        if isinstance(position_ids, int):
+            raise TypeError(f"Angles: position_ids {position_ids} must have a position for each token: [{position_ids}], or "
+                            f"np.arange({position_ids})")
         all_bases = [bases] if isinstance(bases, Basis) else list(bases)
         for i, one in enumerate(all_bases):
             if not isinstance(one, Basis):
@@ -221,14 +226,16 @@ def _one_for_each(function, name, given, x):
 
 def _new_like(function, name, x):
     if not isinstance(x, np.ndarray):
-        raise TypeError(f"{function}: {name} of type {type(x).__name__} must be an array of numpy where the result is to be "
-                        "a new one: give out")
+        raise TypeError(f"{function}: {name} of type {type(x).__name__} must be an array of numpy, as np.asarray(x, np.float32); "
+                        "or give out, where the result goes")
     return np.empty(x.shape, x.dtype)
 
 
 def _norm(kept, name, norm):
     if norm is None:
         return None
+    if not isinstance(norm, RMSNorm):
+        raise TypeError(f"{kept.function}: {name} of type {type(norm).__name__} must be cordage.RMSNorm(weight)")
     struct = NormStruct(epsilon=norm.epsilon, adds_one=int(norm.adds_one), is_over_all_heads=int(norm.is_over_all_heads),
                         is_after_rotation=int(norm.is_after_rotation), is_rounded_between=int(norm.is_rounded_between))
     if norm.weight is not None:
@@ -242,4 +249,4 @@ def _executor(function, threads):
 
 def _check_angles(function, angles):
     if not isinstance(angles, Angles):
-        raise TypeError(f"{function}: angles of type {type(angles).__name__} must be cordage.Angles")
+        raise TypeError(f"{function}: angles of type {type(angles).__name__} must be cordage.Angles(basis, position_ids)")

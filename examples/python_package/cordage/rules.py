@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import json
+import numbers
 import os
 from typing import Any
 
@@ -30,13 +31,15 @@ class Basis:
         if given.dtype.kind != "i" and given.dtype != np.float64:
             raise ValueError(f"Basis: inv_freq {given.dtype} must be float64; compute it in float64, or use the rounded "
                              "frequencies by inv_freq.astype(np.float64)")
-        numbers = np.ascontiguousarray(given, np.float64)
-        if numbers.ndim != 1:
-            raise ValueError(f"Basis: inv_freq {numbers.shape} must be [rotary_dim/2]")
-        self._read(Handle("basis", "basis_from_numbers", ABI, numbers.ctypes.data, numbers.size, attention_factor))
+        dense = np.ascontiguousarray(given, np.float64)
+        if dense.ndim != 1:
+            raise ValueError(f"Basis: inv_freq {dense.shape} must be [rotary_dim/2]")
+        self._read(Handle("basis", "basis_from_numbers", ABI, dense.ctypes.data, dense.size, attention_factor))
 
     @classmethod
     def _of(cls, name: str, rule: Rule, where: float) -> Basis:
+        if not isinstance(where, numbers.Real):
+            raise TypeError(f"Rule: {'length' if name == 'basis_at_length' else 't'} {where!r} must be a number")
         basis = cls.__new__(cls)
         basis._read(Handle("basis", name, rule._handle.value, where))
         return basis
@@ -118,11 +121,11 @@ class Rule:
                 transformers' dynamic NTK of that factor
         """
         rotary_dim = head_dim if rotary_dim is None else rotary_dim
-        numbers = RuleNumbers(whole("Rule.from_numbers: head_dim", head_dim),
-                              whole("Rule.from_numbers: rotary_dim", rotary_dim), theta_base, original_length,
-                              named("Rule.from_numbers", "policy", policy, POLICIES),
-                              named("Rule.from_numbers", "schedule", schedule, SCHEDULES), factor)
-        return cls(Handle("rule", "rule_from_numbers", ABI, c.byref(numbers)))
+        given = RuleNumbers(whole("Rule.from_numbers: head_dim", head_dim),
+                            whole("Rule.from_numbers: rotary_dim", rotary_dim), theta_base, original_length,
+                            named("Rule.from_numbers", "policy", policy, POLICIES),
+                            named("Rule.from_numbers", "schedule", schedule, SCHEDULES), factor)
+        return cls(Handle("rule", "rule_from_numbers", ABI, c.byref(given)))
 
     def at_length(self, length: float) -> Basis:
         """The frequencies for a sequence of `length` tokens."""

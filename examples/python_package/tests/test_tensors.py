@@ -79,7 +79,7 @@ def test_positions_that_repeat_one_number_in_memory():
     (TypeError, r"x\[0\] of type list must be an array of numpy", [1.0], {"out": np.ones((3, 2, 8), "f4")}),
     (TypeError, "give out", [1.0], {}),
     (cordage.ShapeError, "2 of out must be one for each of 1 arrays", np.ones((3, 2, 8), "f4"), {"out": (1, 2)}),
-    (ValueError, "concurrency 0 must be", np.ones((3, 2, 8), "f4"), {"threads": 0}),
+    (ValueError, "threads 0 must be", np.ones((3, 2, 8), "f4"), {"threads": 0}),
     (ValueError, r"x\[0\] float32 must be uint8, and dtype 'q8_0'", cordage.Heads(np.ones((3, 2, 8), "f4"), dtype="q8_0"),
      {"out": np.ones((3, 2, 8), "f4")}),
     (ValueError, r"x\[0\].tensor_scale 0.0 must be positive", cordage.Heads(np.ones((3, 2, 8), "u1"), tensor_scale=0.0),

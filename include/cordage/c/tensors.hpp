@@ -174,7 +174,7 @@ inline described_heads heads_in_order(const argument& a, const cordage_tensor& t
     const bool has_batch = s.axes > 3;
     heads_memory& m = h.memory;
     if (s.stride_from_end(0) > 1) {
-        a.refuse<shape_error>({".strides[", s.axes - 1, "] ", s.stride_from_end(0), " must be 1"});
+        a.refuse<shape_error>({".strides[", s.axes - 1, "] ", s.stride_from_end(0), " must be 1: lanes must be dense"});
     }
     m.data = s.data;
     m.element_size = s.type->bytes;

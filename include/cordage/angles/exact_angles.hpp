@@ -23,6 +23,10 @@ class exact_angles : public angle_detail::positions_and_bases<P, Bases> {
  public:
     CORDAGE_ALWAYS_INLINE exact_angles(const std::type_identity_t<Bases>& bases, const position_view<P>& position_ids)
         : shared(angle_detail::lie_on_device<Bases> ? "device_angles" : "exact_angles", bases, position_ids, 1) {}
+    template <position_type T>
+    exact_angles(const std::type_identity_t<Bases>& b, std::initializer_list<T>) : exact_angles(b, position_view<P>()) {
+        static_assert(!sizeof(T*), "cordage: positions must outlive the view: pass a named vector or array");
+    }
 
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase(index_t row, index_t token,
                                                                   index_t pair) const noexcept {
@@ -77,6 +81,8 @@ class float32_angles : public angle_detail::positions_and_bases<P> {
 // A basis or a view of bases; a row of positions or a view. Temporaries that own their numbers do not convert.
 template <class Bases, class Row>
 exact_angles(Bases&&, Row&&) -> exact_angles<angle_detail::position_of_row<Row>, angle_detail::bases_of_source<Bases>>;
+template <class Bases, position_type P>
+exact_angles(Bases&&, std::initializer_list<P>) -> exact_angles<P, angle_detail::bases_of_source<Bases>>;
 template <class Bases, class Row>
 float32_angles(Bases&&, Row&&) -> float32_angles<angle_detail::position_of_row<Row>>;
 

@@ -127,5 +127,10 @@ basis make_basis(const rope_config& config, const Policy& policy, double t) {
     }
     return basis(std::move(values), attention_factor(policy, config, t));
 }
+template <class Policy>
+auto make_basis(const rope_config&, const Policy&) {
+    static_assert(!sizeof(Policy*),
+                  "cordage::make_basis: write (config, policy, t), t >= 1: make_basis(config, yarn{}, 4.0)");
+}
 
 }  // namespace cordage

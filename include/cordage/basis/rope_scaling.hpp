@@ -55,5 +55,7 @@ class rope_scaling {
     Policy policy_;
     Schedule schedule_;
 };
+template <class Policy>
+rope_scaling(rope_config, Policy) -> rope_scaling<Policy, void>;  // for the message
 
 }  // namespace cordage

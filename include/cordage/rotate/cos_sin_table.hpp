@@ -22,7 +22,8 @@ namespace cordage {
 template <class T>
 class cos_sin_table {
     static_assert(std::same_as<T, float> || std::same_as<T, double>,
-                  "cordage::cos_sin_table: T must be float or double; 16-bit tables lose the angle");
+                  "cordage::cos_sin_table: T must be float or double, cos_sin_table<float>(angles); 16-bit tables lose "
+                  "the angle");
 
  public:
     template <angle_source Source, executor Executor = serial, class Backend = backend::fastest>
@@ -70,5 +71,7 @@ class cos_sin_table {
     std::vector<T> cos_, sin_;
     std::vector<double> attention_factors_;  // [batch, tokens]
 };
+template <class Source>
+cos_sin_table(const Source&) -> cos_sin_table<void>;  // for the message
 
 }  // namespace cordage

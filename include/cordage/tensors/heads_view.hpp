@@ -199,6 +199,11 @@ auto token_major(const Row&, const heads_shape&) {
     static_assert(!sizeof(Row*), "cordage: token_major takes the address of elements: token_major(q.data(), shape)");
 }
 
+template <class T>
+auto token_major(T*, index_t, index_t, index_t, index_t = 0) {
+    static_assert(!sizeof(T*), "cordage: token_major takes sizes by name: {.tokens = 2, .heads = 8, .head_dim = 64}");
+}
+
 /// The sizes as text, "[1, 4, 8, 64]", for messages.
 inline std::string describe(const heads_shape& s) {
     return message("[", s.batch, ", ", s.tokens, ", ", s.heads, ", ", s.head_dim, "]");

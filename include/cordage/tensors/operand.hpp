@@ -51,9 +51,13 @@ class operand {
           is_rotated_(rotates) {}
 
     /// The same operand with its heads normalized before they are rotated, or after.
-    template <class W>
+    template <class W = float>
     CORDAGE_ALWAYS_INLINE operand<X, Y, XFormat, YFormat, rms_norm<W>> normalized(const rms_norm<W>& of_heads) const {
         return {x, y, first_lane, of_heads, is_rotated_};
+    }
+    template <class W>
+    auto normalized(const W&) const {
+        static_assert(!sizeof(W*), "cordage: normalized takes a norm: normalized(rms_norm<>{.weight = weight})");
     }
     /// The same operand without rotation, for v, which is copied into a cache by the call that rotates q and k.
     CORDAGE_ALWAYS_INLINE operand unrotated() const { return {x, y, 0, norm, false}; }
@@ -146,7 +150,7 @@ struct backward_operand {
 
     /// The same operand for heads that the forward pass normalized: the second view is then x, the forward's input. The
     /// gradient of the norm's weights is added to grad_weight, [head_dim] or [heads, head_dim]; empty: not computed.
-    template <class W>
+    template <class W = float>
     normalized_backward_operand<T, Format, W> normalized(const rms_norm<W>& of_heads,
                                                          std::span<double> grad_weight = {}) const {
         return {grad_y, y, grad_x, first_lane, of_heads, grad_weight};

@@ -135,6 +135,9 @@ def main(argv: list[str] | None = None) -> None:
     print(*lines, sep="\n")
     write(run, tuned, config, tokenizer, options, lines)
     print("written to", options.out)
+    if options.gguf and not has_alpha(config):
+        print(f"in transformers: from_pretrained({str(options.out)!r}, gguf_file='model.gguf', config=AutoConfig.from_pretrained("
+              f"{str(options.out)!r})); without config it does not scale")
 
 
 # What is given -------------------------------------------------------------------------------------------------------

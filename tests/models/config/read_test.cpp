@@ -541,6 +541,9 @@ TEST_CASE("models/config/read: a key that its type ignores, or that contradicts 
         std::string::npos);
     CHECK(error_of(R"("rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "default"})") ==
           "config: rope_scaling must equal rope_parameters or be left out");
+    CHECK(error_of(R"("rope_scaling": {"type": "yarn"})") ==  // t would be 1
+          "rope_scaling: factor or original_max_position_embeddings must be given for rope type 'yarn'");
+    CHECK(error_of(R"("rope_scaling": {"type": "yarn", "original_max_position_embeddings": 64})").empty());
     CHECK(error_of(R"("kv_channels": 64)") == "config: kv_channels 64 must equal head_dim 128");
     CHECK(error_of(R"("model_type": "somebody_s", "rope_interleave": true, "rope_interleaved": false)") ==
           "config: rope_interleaved must equal the other keys for the pair layout");

@@ -79,6 +79,7 @@ struct rule_source {
     /// "factor", or the ratio of the two lengths if not given.
     double factor_or_ratio() const {
         if (dict.has("factor")) return factor();
+        if (!has_original_length) dict.refuse({"factor or original_max_position_embeddings must be given for ", by()});
         const double original = rope.config.original_length;
         if (longest() < original) {
             dict.refuse({"max_position_embeddings ", max_length, " must be >= original_max_position_embeddings ",

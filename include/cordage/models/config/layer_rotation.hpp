@@ -85,12 +85,15 @@ class layer_rotation {
     /// @param others        further operands of the same pass, such as v, unrotated
     /// @throws value_error, shape_error  as rotate_forward; where queries have a temperature, for positions below 0 or
     ///                                   of several axes; before anything is written
-    template <class Row, operand_type Q, operand_type K, operand_type... Others>
+    template <class Row, class Q, class K, class... Others>
+        requires(!executor<Row>)
     void rotate(Row&& position_ids, const Q& q, const K& k, const Others&... others) const {
         rotate(serial{}, std::forward<Row>(position_ids), q, k, others...);
     }
-    template <executor Executor, class Row, operand_type Q, operand_type K, operand_type... Others>
+    template <executor Executor, class Row, class Q, class K, class... Others>
     void rotate(const Executor& where, Row&& position_ids, const Q& q, const K& k, const Others&... others) const {
+        static_assert(operand_type<Q> && operand_type<K> && (operand_type<Others> && ...),
+                      "cordage: after the positions write operands: rotate(ids, in_place(q_view), in_place(k_view))");
         const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
         check_queries(ids, q);
         if (!basis_) {

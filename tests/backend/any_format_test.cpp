@@ -80,6 +80,17 @@ TEST_CASE("backend/any_format: heads whose formats differ are not copied") {
     CHECK(powers == std::vector<std::uint8_t>(4, 127));
 }
 
+TEST_CASE("backend/any_format: the memory of heads is that of the format itself") {
+    const auto check = []<class T, class Format>(T element, Format format) {
+        const heads_view<T, Format> view{&element, {2, 3, 2, lanes}, 900, 300, 150, {}, format};
+        CHECK(heads_memory(as_bytes(view)).head_size == rotate_detail::in_bytes(view).head_size);
+    };
+    check(fp4_e2m1_x2{}, mxfp4{});
+    check(fp8_e4m3{}, mxfp8_e4m3{});
+    check(q8_0_block{}, q8_0{});
+    check(bfloat16{}, element_traits<bfloat16>{});
+}
+
 // What a call checks for overlap, in both forms of a view.
 TEST_CASE("backend/any_format: the memory of scales is that of the format itself") {
     const auto check = []<class T, class Scale, class Format>(T element, Scale scale, Format format, index_t size) {

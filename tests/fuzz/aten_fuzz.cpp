@@ -247,9 +247,16 @@ bool run_cache(input& in) {
                               {},
                               {}};
     if ((code == at::kChar) != in.rarely(32)) {
-        cache.key_scales = at::full({blocks, block_size, heads}, 3.0f);
-        cache.value_scales = in.rarely(32) ? cache.key_scales : at::full({blocks, block_size, heads}, 3.0f);
+        const auto scales = [&](std::int64_t lanes) {
+            const at::Tensor all = at::full({blocks, block_size, heads, in.between(1, lanes)}, 3.0f);
+            return in.coin() ? all : all.select(3, 0).contiguous();
+        };
+        cache.key_scales = scales(head_dim);
+        cache.value_scales = in.rarely(32) ? cache.key_scales : scales(v_dim);
     }
+    cache.scales_round_up = in.rarely(32);
+    if (in.rarely(32)) cache.scale_least = static_cast<float>(in.hostile_number());
+    if (in.rarely(32)) cache.value_tensor_scale = static_cast<float>(in.hostile_number());
     const aten::cache_tensors whole = cache;
     cache.keys = maybe_hostile(in, cache.keys), cache.values = maybe_hostile(in, cache.values);
     if (cache.key_scales.defined()) cache.key_scales = maybe_hostile(in, cache.key_scales);
@@ -276,7 +283,13 @@ bool run_cache(input& in) {
         expect(is_close(q, exact[0], near), "q is normalized and rotated");
         const auto check_stored = [&](const at::Tensor& in_cache, const at::Tensor& scales, const at::Tensor& wanted) {
             at::Tensor numbers = in_cache.to(at::kDouble);
-            if (scales.defined()) numbers = numbers * scales.to(at::kDouble).unsqueeze(-1);
+            if (scales.defined()) {  // one for each group of lanes
+                std::vector<std::int64_t> sizes = numbers.sizes().vec();
+                sizes.back() = scales.dim() == 4 ? scales.size(3) : 1;
+                sizes.push_back(numbers.size(3) / sizes.back());
+                const at::Tensor each = scales.to(at::kDouble).reshape({sizes[0], sizes[1], sizes[2], sizes[3], 1});
+                numbers = (numbers.reshape(sizes) * each).reshape(numbers.sizes());
+            }
             const double step =
                 (scales.defined() ? 1.0 / 127.0 : 4.0 * tolerance(in_cache.scalar_type())) * largest({wanted});
             for (std::int64_t i = 0; i < x[0].size(0) * x[0].size(1); ++i) {

@@ -14,30 +14,60 @@ _ops = torch.ops.cordage
 
 
 class PagedCache(NamedTuple):
-    """Keys and values in blocks and, if they are quantised, a scale for each token and head. They are written in place, so
-    that a cache made elsewhere can be used; pass one [blocks, heads, block_size, head_dim] transposed.
+    """Keys and values in blocks and, if they are quantised, their scales. They are written in place, so that a cache made
+    elsewhere can be used; pass one [blocks, heads, block_size, head_dim] transposed, and bytes as keys.view(dtype).
 
         cache = PagedCache.zeros(blocks, block_size, kv_heads, head_dim, dtype=torch.int8)
+        cache = PagedCache.zeros(blocks, block_size, kv_heads, head_dim, dtype=torch.float4_e2m1fn_x2,
+                                 scales_dtype=torch.float8_e8m0fnu)  # MXFP4
 
     Args:
         keys, values: [blocks, block_size, heads, head_dim] of one type, any strides whose last is 1: float32, float16,
-            bfloat16, or int8, float8_e4m3fn, float8_e5m2 with scales; head sizes may differ
-        key_scales, value_scales: [blocks, block_size, heads] float32: x = scale * code, scale = the largest magnitude of the
-            head / 127 (448, 57344); None without quantisation
+            bfloat16, or with scales int8, float8_e4m3fn, float8_e5m2, or float4_e2m1fn_x2, whose last size is head_dim / 2;
+            head sizes may differ
+        key_scales, value_scales: [blocks, block_size, heads], or [blocks, block_size, heads, groups] where groups of lanes
+            have a scale each; None without quantisation. x = scale * code
+            float32: of int8 and float8; the largest magnitude of the group / 127 (448, 57344)
+            float8_e8m0fnu, or its bytes in uint8: of float8 and float4; a power of two, in OCP MX of 32 lanes (MXFP8, MXFP4)
+            float8_e4m3fn: of float4; of 16 lanes (NVFP4)
+        scales_round_up: float8_e8m0fnu: up, so that no lane saturates; otherwise down, as OCP MX
+        scale_least: float8_e8m0fnu: a group's largest magnitude counts as at least this
+        key_tensor_scale, value_tensor_scale: NVFP4: x = tensor scale * scale * code
     """
 
     keys: Tensor
     values: Tensor
     key_scales: Tensor | None = None
     value_scales: Tensor | None = None
+    scales_round_up: bool = False
+    scale_least: float = 0.0
+    key_tensor_scale: float = 1.0
+    value_tensor_scale: float = 1.0
 
     @classmethod
-    def zeros(cls, blocks: int, block_size: int, heads: int, head_dim: int,
-              dtype: torch.dtype = torch.bfloat16, device: torch.device | str | None = None) -> PagedCache:
-        keys, values = (torch.zeros(blocks, block_size, heads, head_dim, dtype=dtype, device=device) for _ in range(2))
+    def zeros(cls, blocks: int, block_size: int, heads: int, head_dim: int, dtype: torch.dtype = torch.bfloat16,
+              device: torch.device | str | None = None, *, scales_dtype: torch.dtype | None = None,
+              lanes_of_scale: int | None = None, **options) -> PagedCache:
+        """A cache of zeros. scales_dtype: of int8 and float8 otherwise float32. lanes_of_scale: otherwise 32 for float8_e8m0fnu,
+        16 for float8_e4m3fn, and the whole head for float32. options: the last four fields."""
+        shape, is_fp4 = (blocks, block_size, heads), dtype == torch.float4_e2m1fn_x2
+        if is_fp4 and scales_dtype is None:
+            raise ValueError(f"PagedCache.zeros: scales_dtype must be given for {dtype}: float8_e8m0fnu (MXFP4) or "
+                             "float8_e4m3fn (NVFP4)")
+        if dtype.itemsize > 1 and (scales_dtype or lanes_of_scale) is not None:
+            raise ValueError(f"PagedCache.zeros: scales_dtype and lanes_of_scale must be None for {dtype}, which has no scales")
+        lanes = lanes_of_scale or {torch.float8_e8m0fnu: 32, torch.float8_e4m3fn: 16}.get(scales_dtype)
+        if head_dim % (lanes or 1 + is_fp4):
+            raise ValueError(f"PagedCache.zeros: head_dim {head_dim} must be a multiple of {lanes or 2}, the lanes of a scale"
+                             if lanes else f"PagedCache.zeros: head_dim {head_dim} must be even for {dtype}")
+        # (torch fills no float4)
+        part = torch.zeros(*shape, head_dim // 2, dtype=torch.uint8, device=device).view(dtype) if is_fp4 else \
+            torch.zeros(*shape, head_dim, dtype=dtype, device=device)
         if dtype.itemsize > 1:
-            return cls(keys, values)
-        return cls(keys, values, *(torch.ones(blocks, block_size, heads, device=device) for _ in range(2)))
+            return cls(part, part.clone())
+        groups = (head_dim // lanes,) if lanes else ()
+        return cls(part, part.clone(), *(torch.ones(*shape, *groups, dtype=scales_dtype, device=device) for _ in range(2)),
+                   **options)
 
 
 def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot_mapping: Tensor, position_ids: Tensor,
@@ -77,7 +107,8 @@ def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot
                           attention_factor=angles[2], **{f"norm.weights[{i}]": one for i, one in enumerate(weights)})
     if heads_first:
         q, k, v = (one.transpose(1, 2) for one in (q, k, v))
-    rotated = _ops.rotate_and_store.default(q, k, v, *_tensors(cache), slot_mapping, weights, *settings, *angles, interleaved)
+    rotated = _ops.rotate_and_store.default(q, k, v, *_tensors(cache), slot_mapping, weights, *settings, *angles, interleaved,
+                                            *cache[4:])
     return rotated.transpose(1, 2) if heads_first else rotated
 
 
@@ -106,11 +137,13 @@ def move(cache: PagedCache, from_slots: Tensor, to_slots: Tensor, *, from_positi
     if torch.is_grad_enabled():
         _refuse_gradients("move", position_ids=position_ids, inv_freq=inv_freq, attention_factor=to[2],
                           from_position_ids=from_position_ids, from_inv_freq=before[1], from_attention_factor=before[2])
-    _ops.move.default(*_tensors(cache), from_slots, to_slots, *before, *to, interleaved)
+    _ops.move.default(*_tensors(cache), from_slots, to_slots, *before, *to, interleaved, *cache[4:])
 
 
-def _tensors(cache: PagedCache) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    return cache.keys, cache.values, cache.key_scales, cache.value_scales
+def _tensors(cache: PagedCache) -> list[Tensor | None]:
+    # inductor of torch 2.15 compiles no operator that writes float8_e8m0fnu
+    return [x.view(torch.uint8) if x is not None and x.dtype == torch.float8_e8m0fnu and torch.compiler.is_compiling() else x
+            for x in cache[:4]]
 
 
 def _refuse_gradients(function: str, **tensors: Tensor) -> None:
@@ -132,7 +165,7 @@ def _on_one_device(function: str, like: Tensor, tensors: dict[str, Tensor | None
 
 @torch.library.register_fake("cordage::rotate_and_store")
 def _(q, k, v, keys, values, key_scales, value_scales, slot_mapping, weights, eps, adds_one, over_all_heads, after_rotation,
-      rounded_between, position_ids, inv_freq, attention_factor, interleaved):
+      rounded_between, position_ids, inv_freq, attention_factor, interleaved, *scaling):
     _on_one_device("rotate_and_store", q, {
         "k": k, "v": v, "keys": keys, "values": values, "key_scales": key_scales, "value_scales": value_scales,
         "slot_mapping": slot_mapping, "position_ids": position_ids,
@@ -142,7 +175,7 @@ def _(q, k, v, keys, values, key_scales, value_scales, slot_mapping, weights, ep
 
 @torch.library.register_fake("cordage::move")
 def _(keys, values, key_scales, value_scales, from_slots, to_slots, from_position_ids, from_inv_freq, from_attention_factor,
-      position_ids, inv_freq, attention_factor, interleaved):
+      position_ids, inv_freq, attention_factor, interleaved, *scaling):
     _on_one_device("move", keys, {
         "values": values, "key_scales": key_scales, "value_scales": value_scales, "from_slots": from_slots,
         "to_slots": to_slots, "from_position_ids": from_position_ids, "position_ids": position_ids})

@@ -12,6 +12,8 @@ TORCH_LIBRARY_FRAGMENT(cordage, m) {
         "bool adds_one, bool over_all_heads, bool after_rotation, bool rounded_between, Tensor position_ids, "
         "Tensor inv_freq, Tensor attention_factor, bool interleaved";
     const std::string cache = "Tensor(a!) keys, Tensor(b!) values, Tensor(c!)? key_scales, Tensor(d!)? value_scales";
+    const std::string scaling =
+        ", bool scales_round_up=False, float scale_least=0.0, float key_tensor_scale=1.0, float value_tensor_scale=1.0";
     m.def(
         ("rotate_normalized(Tensor[] x, Tensor[] weights, float eps, " + norm + ", bool heads_first=False) -> Tensor[]")
             .c_str());
@@ -20,12 +22,12 @@ TORCH_LIBRARY_FRAGMENT(cordage, m) {
            "Tensor)")
               .c_str());
     m.def(("rotate_and_store(Tensor q, Tensor k, Tensor v, " + cache +
-           ", Tensor slot_mapping, Tensor[] weights, float? eps, " + norm + ") -> Tensor")
+           ", Tensor slot_mapping, Tensor[] weights, float? eps, " + norm + scaling + ") -> Tensor")
               .c_str());
     m.def(("move(" + cache +
            ", Tensor from_slots, Tensor to_slots, Tensor from_position_ids, Tensor from_inv_freq, Tensor "
-           "from_attention_factor, Tensor position_ids, Tensor inv_freq, Tensor attention_factor, bool interleaved) "
-           "-> ()")
+           "from_attention_factor, Tensor position_ids, Tensor inv_freq, Tensor attention_factor, bool interleaved" +
+           scaling + ") -> ()")
               .c_str());
 }
 

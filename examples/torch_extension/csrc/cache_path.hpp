@@ -17,8 +17,16 @@ inline cordage::aten::norm_tensors norm_of(at::TensorList weights, double eps, b
 
 inline cordage::aten::cache_tensors cache_of(const at::Tensor& keys, const at::Tensor& values,
                                              const std::optional<at::Tensor>& key_scales,
-                                             const std::optional<at::Tensor>& value_scales) {
-    return {keys, values, key_scales.value_or(at::Tensor()), value_scales.value_or(at::Tensor())};
+                                             const std::optional<at::Tensor>& value_scales, bool scales_round_up,
+                                             double scale_least, double key_tensor_scale, double value_tensor_scale) {
+    return {keys,
+            values,
+            key_scales.value_or(at::Tensor()),
+            value_scales.value_or(at::Tensor()),
+            scales_round_up,
+            static_cast<float>(scale_least),
+            static_cast<float>(key_tensor_scale),
+            static_cast<float>(value_tensor_scale)};
 }
 
 /// Increments the version of a cache that was written, so that autograd detects modified saved tensors.
@@ -79,11 +87,14 @@ at::Tensor rotate_and_store(const at::Tensor& q, const at::Tensor& k, const at::
                             const std::optional<at::Tensor>& value_scales, const at::Tensor& slot_mapping,
                             at::TensorList weights, std::optional<double> eps, bool adds_one, bool over_all_heads,
                             bool after_rotation, bool rounded_between, const at::Tensor& position_ids,
-                            const at::Tensor& inv_freq, const at::Tensor& attention_factor, bool interleaved) {
+                            const at::Tensor& inv_freq, const at::Tensor& attention_factor, bool interleaved,
+                            bool scales_round_up, double scale_least, double key_tensor_scale,
+                            double value_tensor_scale) {
     return guarded([&] {
         using namespace cordage;
         const auto by = aten::angles_of(position_ids, inv_freq, attention_factor);
-        const auto cache = detail::cache_of(keys, values, key_scales, value_scales);
+        const auto cache = detail::cache_of(keys, values, key_scales, value_scales, scales_round_up, scale_least,
+                                            key_tensor_scale, value_tensor_scale);
         std::optional<aten::norm_tensors> norm;
         if (eps) norm = detail::norm_of(weights, *eps, adds_one, over_all_heads, after_rotation, rounded_between);
         at::Tensor rotated =
@@ -99,12 +110,14 @@ void move(const at::Tensor& keys, const at::Tensor& values, const std::optional<
           const std::optional<at::Tensor>& value_scales, const at::Tensor& from_slots, const at::Tensor& to_slots,
           const at::Tensor& from_position_ids, const at::Tensor& from_inv_freq, const at::Tensor& from_attention_factor,
           const at::Tensor& position_ids, const at::Tensor& inv_freq, const at::Tensor& attention_factor,
-          bool interleaved) {
+          bool interleaved, bool scales_round_up, double scale_least, double key_tensor_scale,
+          double value_tensor_scale) {
     guarded([&] {
         using namespace cordage;
         const auto from = aten::angles_of(from_position_ids, from_inv_freq, from_attention_factor);
         const auto to = aten::angles_of(position_ids, inv_freq, attention_factor);
-        const auto cache = detail::cache_of(keys, values, key_scales, value_scales);
+        const auto cache = detail::cache_of(keys, values, key_scales, value_scales, scales_round_up, scale_least,
+                                            key_tensor_scale, value_tensor_scale);
         if (interleaved)
             aten::move<cordage::interleaved, Device>(cache, from_slots, to_slots, from, to);
         else

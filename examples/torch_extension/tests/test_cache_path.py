@@ -58,7 +58,7 @@ def cache_of(dtype, head_major=False, device="cpu"):
     if head_major:
         cache = cache._replace(keys=cache.keys.transpose(1, 2).contiguous().transpose(1, 2))
         assert not cache.keys.is_contiguous()
-    for tensor in cache:
+    for tensor in cache[:4]:
         if tensor is not None:
             tensor.copy_(torch.full(tensor.shape, 3.0))
     return cache
@@ -74,7 +74,7 @@ def in_slots(cache, scales=None, slots=SLOTS):
 
 def is_untouched(cache, slots=SLOTS):
     others = [slot for slot in range(BLOCKS * BLOCK_SIZE) if slot not in slots.tolist()]
-    return all((exact(tensor.flatten(0, 1))[others] == 3.0).all() for tensor in cache if tensor is not None)
+    return all((exact(tensor.flatten(0, 1))[others] == 3.0).all() for tensor in cache[:4] if tensor is not None)
 
 
 # Norm and rotation ------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_scales_and_codes_of_values(stored, largest, device):
     q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32, device=device)
     cache = cache_of(stored, device=device)
     rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS.to(device), position_ids=IDS.to(device), inv_freq=INV_FREQ)
-    cache, v = PagedCache(*(x.cpu() for x in cache)), v.cpu()
+    cache, v = PagedCache(*(x.cpu() for x in cache[:4])), v.cpu()
     kept = v[0].transpose(0, 1)[SLOTS >= 0]  # [tokens, heads, head_dim]
     scales = (kept.abs().amax(-1).double() / largest).float()
     at = SLOTS[SLOTS >= 0]
@@ -285,7 +285,7 @@ def test_moved_keys_are_those_of_other_positions(stored, interleaved, device):
     ids = IDS.to(device)
     rotate_and_store(q, k, v, cache=cache, slot_mapping=old.to(device), position_ids=ids, inv_freq=INV_FREQ,
                      interleaved=interleaved)
-    before = [None if x is None else x.clone() for x in cache]
+    before = [None if x is None else x.clone() for x in cache[:4]]
     other_basis = INV_FREQ.flip(0)
     move(cache, old.to(device), new.to(device), from_position_ids=ids, position_ids=ids - 7, from_inv_freq=INV_FREQ,
          inv_freq=other_basis, attention_factor=1.5, from_attention_factor=1.0, interleaved=interleaved)
@@ -306,7 +306,7 @@ def test_keys_that_are_not_rotated_keep_their_bytes(stored, device):
     old, new, ids = (x.to(device) for x in (old, new, IDS))
     rotate_and_store(q, k, v, cache=cache, slot_mapping=old, position_ids=ids, inv_freq=INV_FREQ)
     move(cache, old, new, from_position_ids=ids, position_ids=ids, inv_freq=INV_FREQ)
-    for tensor in cache:
+    for tensor in cache[:4]:
         flat = tensor.flatten(0, 1).view(torch.uint8)
         assert torch.equal(flat[new], flat[old])
 
@@ -350,7 +350,7 @@ def test_a_step_that_stores_and_moves_is_one_graph(stored, backend, device):
     expected = step(mine, q, k, v)
     got = torch.compile(step, fullgraph=True, backend=backend)(theirs, q, k, v)
     assert torch.equal(got, expected)
-    assert all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True) if a is not None)
+    assert all(torch.equal(a, b) for a, b in zip(mine[:4], theirs[:4], strict=True) if a is not None)
 
 
 ANGLES = (IDS, INV_FREQ, torch.tensor(1.5, dtype=torch.float64))
@@ -369,16 +369,16 @@ def test_operators_keep_torchs_contracts(device):
     for stored in (torch.bfloat16, torch.int8):
         cache = cache_of(stored, device=device)
         check(torch.ops.cordage.rotate_and_store.default,
-              (q, k, v, *cache, slots, [w.detach() for w in weights], 1e-6, *SWITCHES_OFF, ids, *ANGLES[1:], False))
-        check(torch.ops.cordage.move.default, (*cache, slots, slots, ids, *ANGLES[1:], ids + 1, *ANGLES[1:], False))
+              (q, k, v, *cache[:4], slots, [w.detach() for w in weights], 1e-6, *SWITCHES_OFF, ids, *ANGLES[1:], False))
+        check(torch.ops.cordage.move.default, (*cache[:4], slots, slots, ids, *ANGLES[1:], ids + 1, *ANGLES[1:], False))
 
 
 def test_that_a_cache_was_written_is_noted(device):
     q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32, device=device)
     cache = cache_of(torch.int8, device=device)
-    before = [x._version for x in cache]
+    before = [x._version for x in cache[:4]]
     rotate_and_store(q, k, v, cache=cache, slot_mapping=SLOTS.to(device), position_ids=IDS.to(device), inv_freq=INV_FREQ)
-    assert all(x._version > version for x, version in zip(cache, before, strict=True))
+    assert all(x._version > version for x, version in zip(cache[:4], before, strict=True))
 
 
 # Errors -----------------------------------------------------------------------------------------------------------
@@ -399,7 +399,7 @@ def test_what_ends_at_a_cache_has_no_gradient():
     assert is_untouched(cache, torch.tensor([-1]))
     with torch.no_grad():
         rotate_and_store(q, k, v, cache=cache, **arguments)
-    rotated = torch.ops.cordage.rotate_and_store(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), *cache, SLOTS, [],
+    rotated = torch.ops.cordage.rotate_and_store(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), *cache[:4], SLOTS, [],
                                                 None, *SWITCHES_OFF, *ANGLES, False)
     with pytest.raises(RuntimeError, match="cordage::rotate_and_store"):
         rotated.sum().backward()
@@ -494,12 +494,12 @@ def test_errors_name_the_argument_before_anything_is_written(change, words):
     q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32)
     arguments = change({"q": q, "k": k, "v": v, "cache": cache_of(torch.int8), "slot_mapping": SLOTS, "position_ids": IDS,
                         "inv_freq": INV_FREQ})
-    versions = [x._version for x in arguments["cache"] if x is not None]
-    before = [x if x is None or x.is_meta else x.clone() for x in arguments["cache"]]
+    versions = [x._version for x in arguments["cache"][:4] if x is not None]
+    before = [x if x is None or x.is_meta else x.clone() for x in arguments["cache"][:4]]
     with pytest.raises(ValueError, match=words):
         rotate_and_store(**arguments)
-    assert all(torch.equal(x, y) for x, y in zip(before, arguments["cache"], strict=True) if x is not None and not x.is_meta)
-    assert versions == [x._version for x in arguments["cache"] if x is not None]
+    assert all(torch.equal(x, y) for x, y in zip(before, arguments["cache"][:4], strict=True) if x is not None and not x.is_meta)
+    assert versions == [x._version for x in arguments["cache"][:4] if x is not None]
 
 
 @pytest.mark.parametrize("change, words", [
@@ -519,8 +519,8 @@ def test_errors_of_moves(change, words):
     arguments = change({"cache": cache_of(torch.int8), "from_slots": torch.tensor([2, 3, 4, 5, 6]),
                         "to_slots": torch.tensor([1, 2, 3, 4, 5]), "from_position_ids": IDS, "position_ids": IDS - 1,
                         "inv_freq": INV_FREQ})
-    versions = [x._version for x in arguments["cache"] if x is not None]
+    versions = [x._version for x in arguments["cache"][:4] if x is not None]
     with pytest.raises(ValueError, match=words):
         move(**arguments)
     assert is_untouched(arguments["cache"], torch.tensor([-1])) and versions == [
-        x._version for x in arguments["cache"] if x is not None]
+        x._version for x in arguments["cache"][:4] if x is not None]

@@ -39,7 +39,7 @@ class step:
             stored_q = rotate_and_store(self.q, self.k, self.v, cache=cache, slot_mapping=self.slots, norm=norm, **angles)
             move(cache, self.slots, self.slots + 10, from_position_ids=self.ids, position_ids=self.ids + 5, inv_freq=inv_freq)
             scaled = scale_queries(self.q, scale=self.scale, bias=self.bias, position_ids=self.ids)
-        results = (plain_q, *normed, *grads, by_table, stored_q, scaled, *cache)
+        results = (plain_q, *normed, *grads, by_table, stored_q, scaled, *cache[:4])
         return [x.detach().clone() for x in results if x is not None]
 
 

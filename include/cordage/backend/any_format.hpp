@@ -132,19 +132,15 @@ struct any_format {
         return element == element_code::int8 || element == element_code::fp8_e4m3 ||
                element == element_code::fp8_e5m2 || element == element_code::fp4_e2m1_x2;
     }
+    /// Bytes of a head of `lanes` lanes.
+    index_t head_size(index_t lanes) const noexcept {
+        std::size_t bytes = 0;
+        with_elements([&]<class T, class Format>(const T*, const Format&) { bytes = bytes_of<T, Format>(lanes); });
+        return static_cast<index_t>(bytes);
+    }
     index_t bytes_of_scale() const noexcept { return scale == element_code::float32 ? 4 : 1; }
     /// The scales in float.
     scale_table float_scales() const noexcept { return table<float>(); }
-
- private:
-    using bytes_of_head = std::array<std::uint8_t, most_lanes_of_head * sizeof(float)>;
-
-    template <class Scale>
-    scale_table_of<Scale> table() const noexcept {
-        constexpr auto size = static_cast<index_t>(sizeof(Scale));
-        return {reinterpret_cast<Scale*>(scales.data), scales.row_stride / size, scales.token_stride / size,
-                scales.head_stride / size};
-    }
     /// The format itself.
     template <class Format>
     CORDAGE_ALWAYS_INLINE Format as() const noexcept {
@@ -158,9 +154,9 @@ struct any_format {
             return {};
         }
     }
-    /// Calls f(null pointer of the element's type, its format).
+    /// Calls f(null pointer of the codes' type, the format) for int8, fp8 and fp4.
     template <class F>
-    CORDAGE_ALWAYS_INLINE void with_elements(const F& f) const {
+    CORDAGE_ALWAYS_INLINE void with_codes(const F& f) const {
         const auto coded = [&]<class Code>(const Code* null) CORDAGE_ALWAYS_INLINE_LAMBDA {
             if constexpr (!std::same_as<Code, std::int8_t>) {
                 if (scale == element_code::e8m0) return f(null, as<mx_blocks<Code>>());
@@ -171,6 +167,24 @@ struct any_format {
                 f(null, as<scaled_bytes<Code>>());
             }
         };
+        if (element == element_code::int8) return coded(static_cast<const std::int8_t*>(nullptr));
+        if (element == element_code::fp8_e4m3) return coded(static_cast<const fp8_e4m3*>(nullptr));
+        if (element == element_code::fp8_e5m2) return coded(static_cast<const fp8_e5m2*>(nullptr));
+        coded(static_cast<const fp4_e2m1_x2*>(nullptr));
+    }
+
+ private:
+    using bytes_of_head = std::array<std::uint8_t, most_lanes_of_head * sizeof(float)>;
+
+    template <class Scale>
+    scale_table_of<Scale> table() const noexcept {
+        constexpr auto size = static_cast<index_t>(sizeof(Scale));
+        return {reinterpret_cast<Scale*>(scales.data), scales.row_stride / size, scales.token_stride / size,
+                scales.head_stride / size};
+    }
+    /// Calls f(null pointer of the element's type, its format).
+    template <class F>
+    CORDAGE_ALWAYS_INLINE void with_elements(const F& f) const {
         const auto plain = [&]<class T>(const T* null) CORDAGE_ALWAYS_INLINE_LAMBDA { f(null, element_traits<T>{}); };
         switch (element) {
             case element_code::float32:
@@ -180,13 +194,10 @@ struct any_format {
             case element_code::bfloat16:
                 return plain(static_cast<const bfloat16*>(nullptr));
             case element_code::int8:
-                return coded(static_cast<const std::int8_t*>(nullptr));
             case element_code::fp8_e4m3:
-                return coded(static_cast<const fp8_e4m3*>(nullptr));
             case element_code::fp8_e5m2:
-                return coded(static_cast<const fp8_e5m2*>(nullptr));
             case element_code::fp4_e2m1_x2:
-                return coded(static_cast<const fp4_e2m1_x2*>(nullptr));
+                return with_codes(f);
             case element_code::q8_0:
                 return f(static_cast<const q8_0_block*>(nullptr), q8_0{});
             case element_code::q4_0:

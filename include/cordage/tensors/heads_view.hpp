@@ -159,6 +159,8 @@ struct heads_memory {
           token_stride(v.token_stride),
           head_stride(v.head_stride),
           slots(v.slots) {
+        if constexpr (requires { v.format.head_size(v.shape.head_dim); })
+            head_size = v.format.head_size(v.shape.head_dim);
         if constexpr (requires { v.format.elements_of_group; }) {
             if (v.format.elements_of_group < 1) return;  // invalid; rejected when the format is checked
             groups = head_size / v.format.elements_of_group;

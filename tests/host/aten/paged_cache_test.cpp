@@ -120,6 +120,17 @@ TEST_CASE("host/aten/paged_cache: scales may follow the codes of their heads") {
     CHECK(largest_difference(stored(cache.values, cache.value_scales), kept(drawn(2))) < 2e-2);
 }
 
+TEST_CASE("host/aten/paged_cache: groups of lanes have a scale each") {
+    cache_tensors cache = cache_of(at::kChar);
+    cache.key_scales = at::ones({3, 4, 2, 4}), cache.value_scales = at::ones({3, 4, 2, 2});
+    aten::rotate_and_store<half_split>(drawn(3), drawn(2), drawn(2), cache, some_slots(), some_angles(), {});
+    const at::Tensor v = kept(drawn(2)).view({4, 2, 2, 4});
+    const at::Tensor scales = stored(cache.value_scales.repeat({1, 1, 1, 4}), {}).slice(2, 0, 2);
+    CHECK(largest_difference(scales, v.abs().amax(-1).div(127.0)) < 1e-8);
+    const at::Tensor numbers = stored(cache.values, {}).view({4, 2, 2, 4}) * scales.unsqueeze(-1);
+    CHECK((numbers - v).abs().le(scales.unsqueeze(-1) * 0.501).all().item<bool>());
+}
+
 TEST_CASE("host/aten/paged_cache: invalid combinations are rejected before anything is written") {
     const at::Tensor q = drawn(3), k = drawn(2);
     struct call {
@@ -157,16 +168,17 @@ TEST_CASE("host/aten/paged_cache: invalid combinations are rejected before anyth
         [](call& c) { c.cache.keys = c.cache.keys.transpose(2, 3).contiguous().transpose(2, 3); });
     refused(
         "aten::rotate_and_store: keys of type Byte must be of q's type, Float, or float16, bfloat16, int8, "
-        "float8_e4m3fn or float8_e5m2",
+        "float8_e4m3fn, float8_e5m2 or float4_e2m1fn_x2 (codes in uint8: x.view(torch.float8_e4m3fn))",
         [](call& c) {
             c.cache = {c.cache.keys.to(at::kByte), c.cache.values.to(at::kByte), {}, {}};
         });
     refused(
-        "aten::rotate_and_store: key_scales must be given for keys of type Char: float32 [blocks, block_size, heads]",
+        "aten::rotate_and_store: key_scales must be given for keys of type Char: float32 [blocks, block_size, heads] "
+        "or [blocks, block_size, heads, groups]",
         [](call& c) { c.cache.key_scales = at::Tensor(); });
     refused(
-        "aten::rotate_and_store: value_scales of type Float [3, 4] must be float32 [blocks, block_size, heads] of "
-        "values [3, 4, 2, 8]",
+        "aten::rotate_and_store: value_scales of type Float [3, 4] must be float32 [blocks, block_size, heads] or "
+        "[blocks, block_size, heads, groups] of values [3, 4, 2, 8]",
         [](call& c) {
             c.cache.value_scales = at::ones({3, 4});
         });
@@ -176,6 +188,24 @@ TEST_CASE("host/aten/paged_cache: invalid combinations are rejected before anyth
         [](call& c) {
             c.cache.key_scales = at::ones({3, 1, 2}).expand({3, 4, 2});
         });
+    refused("aten::rotate_and_store: key_scales [3, 4, 2, 3] has 3 groups of lanes, must have a divisor of head_dim 8",
+            [](call& c) {
+                c.cache.key_scales = at::ones({3, 4, 2, 3});
+            });
+    refused(
+        "aten::rotate_and_store: key_scales with strides [64, 16, 8, 2] must have a separate element for each token "
+        "and head, a last stride of 1, and no pending negation",
+        [](call& c) {
+            c.cache.key_scales = at::ones({3, 4, 2, 8}).slice(3, 0, 8, 2);
+        });
+    refused(
+        "aten::rotate_and_store: scales_round_up true and scale_least 0 must be false and 0 unless scales are "
+        "float8_e8m0fnu (MXFP8, MXFP4)",
+        [](call& c) { c.cache.scales_round_up = true; });
+    refused(
+        "aten::rotate_and_store: key_tensor_scale 1 and value_tensor_scale 2 must be 1 unless scales are "
+        "float8_e4m3fn (NVFP4)",
+        [](call& c) { c.cache.value_tensor_scale = 2.0f; });
     refused("aten::rotate_and_store: value_scales must not overlap key_scales, as one of them is written",
             [](call& c) { c.cache.value_scales = c.cache.key_scales; });
     refused("aten::rotate_and_store: key_scales must not overlap k, as one of them is written", [](call& c) {

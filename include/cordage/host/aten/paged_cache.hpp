@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -24,65 +25,109 @@ namespace cordage::aten {
 /// A paged cache, written in place. The last stride is 1, the others are arbitrary, so that a cache [blocks, heads,
 /// block_size, head_dim] can be passed transposed.
 struct cache_tensors {
-    /// [blocks, block_size, heads, head_dim], of one type: float32, float16, bfloat16, or int8, float8_e4m3fn or
-    /// float8_e5m2 with scales. Head sizes may differ.
+    /// [blocks, block_size, heads, head_dim], of one type: float32, float16, bfloat16, or with scales int8,
+    /// float8_e4m3fn, float8_e5m2, or float4_e2m1fn_x2, whose last size is head_dim / 2. Head sizes may differ.
     at::Tensor keys, values;
-    at::Tensor key_scales, value_scales;  ///< [blocks, block_size, heads] float32; undefined without quantisation
+    /// [blocks, block_size, heads], or [blocks, block_size, heads, groups] for groups of lanes: float32, or for float8
+    /// and float4 float8_e8m0fnu or its bytes in uint8 (MXFP8, MXFP4: 32 lanes), or for float4 float8_e4m3fn (NVFP4: 16
+    /// lanes). Of one type; undefined without quantisation.
+    at::Tensor key_scales, value_scales;
+    bool scales_round_up = false;  ///< float8_e8m0fnu: up, so that no lane saturates; else down, as OCP MX
+    float scale_least = 0.0f;      ///< float8_e8m0fnu: a group's largest magnitude counts as at least this
+    float key_tensor_scale = 1.0f, value_tensor_scale = 1.0f;  ///< NVFP4: x = tensor scale * scale * code
 };
 
 namespace detail {
 
-/// Calls body with the element type of a quantised cache: on the CPU uint8_t, whose code is selected at run time.
-template <class Device, class Body>
-void for_code(backend::element_code code, const Body& body) {
-    if constexpr (Device::device == at::kCPU) return body(std::uint8_t{});
-    if (code == backend::element_code::int8) return body(std::int8_t{});
-    if (code == backend::element_code::fp8_e4m3) return body(fp8_e4m3{});
-    body(fp8_e5m2{});
-}
+using backend::element_code;
 
-/// The code of a cache, by the name of its type: libtorch before 2.1 has no constants for fp8 types.
-inline std::optional<backend::element_code> code_of(const at::Tensor& x) {
-    const std::string_view type = at::toString(x.scalar_type());
-    if (type == "Char") return backend::element_code::int8;
-    if (type == "Float8_e4m3fn") return backend::element_code::fp8_e4m3;
-    if (type == "Float8_e5m2") return backend::element_code::fp8_e5m2;
+/// For messages.
+inline constexpr const char* quantised_types =
+    "int8, float8_e4m3fn, float8_e5m2 or float4_e2m1fn_x2 (codes in uint8: x.view(torch.float8_e4m3fn))";
+
+/// The code of the elements or scales of a cache, by the name of their type: older versions of libtorch have no
+/// constants for some.
+inline std::optional<element_code> code_of(const at::Tensor& x) {
+    static constexpr std::pair<std::string_view, element_code> types[] = {
+        {"Float", element_code::float32},
+        {"Half", element_code::float16},
+        {"BFloat16", element_code::bfloat16},
+        {"Char", element_code::int8},
+        {"Float8_e4m3fn", element_code::fp8_e4m3},
+        {"Float8_e5m2", element_code::fp8_e5m2},
+        {"Float8_e8m0fnu", element_code::e8m0},
+        {"Float4_e2m1fn_x2", element_code::fp4_e2m1_x2},
+        {"Byte", element_code::e8m0}};
+    const std::string_view type = x.defined() ? at::toString(x.scalar_type()) : "";
+    for (const auto& [name, code] : types) {
+        if (type == name) return code;
+    }
     return {};
 }
 
-/// The scales [blocks, block_size, heads] of a cache as heads of one lane.
-inline heads_view<float> view_of_scales(const at::Tensor& scales) {
-    return {scales.data_ptr<float>(),
-            {scales.size(0), scales.size(1), scales.size(2), 1},
-            scales.stride(0),
-            scales.stride(1),
-            scales.stride(2)};
+/// Keys or values of a cache.
+struct cache_part {
+    const char *name, *scales_name;
+    const at::Tensor &elements, &scales;
+    float tensor_scale;
+    const cache_tensors& of;
+    std::optional<element_code> code = code_of(elements), scale = code_of(scales);
+
+    bool is_fp4() const { return code == element_code::fp4_e2m1_x2; }
+    bool is_quantised() const { return code && backend::any_format{.element = *code}.has_scales(); }
+    index_t head_dim() const { return elements.size(3) * (is_fp4() ? 2 : 1); }
+    /// The format of a part that is quantised.
+    backend::any_format format() const {
+        const index_t bytes = scales.element_size();
+        return {.element = *code,
+                .scale = *scale,
+                .scales = {static_cast<std::uint8_t*>(scales.data_ptr()), bytes * scales.stride(0),
+                           bytes * scales.stride(1), bytes * scales.stride(2)},
+                .lanes_of_scale = scales.dim() == 4 ? head_dim() / scales.size(3) : 0,
+                .rounding = of.scales_round_up ? scale_rounding::up : scale_rounding::down,
+                .least = of.scale_least,
+                .tensor_scale = tensor_scale};
+    }
+};
+inline std::array<cache_part, 2> parts_of(const cache_tensors& c) {
+    return {{{"keys", "key_scales", c.keys, c.key_scales, c.key_tensor_scale, c},
+             {"values", "value_scales", c.values, c.value_scales, c.value_tensor_scale, c}}};
 }
 
-/// A view of cache and scales. T: an element, or what for_code passes.
-template <class T>
-auto cache_view(const at::Tensor& cache, const at::Tensor& scales, const char* name) {
-    if constexpr (sizeof(T) > 1) {
-        return view<T>(cache, name);
+/// The types of a view of a cache.
+template <class T, class Format = void>
+struct stored_as {};
+
+/// Calls body with the types of a quantised cache: on the CPU bytes, whose format is selected at run time.
+template <class Device, class Body>
+void for_format(const backend::any_format& format, const Body& body) {
+    if constexpr (Device::device == at::kCPU) {
+        body(stored_as<std::uint8_t, backend::any_format>{});
     } else {
-        const scale_table table{scales.data_ptr<float>(), scales.stride(0), scales.stride(1), scales.stride(2)};
-        const auto in_format = [&]<class Format>(const Format& format) {
-            return heads_view<T, Format>{static_cast<T*>(cache.data_ptr()),
-                                         {cache.size(0), cache.size(1), cache.size(2), cache.size(3)},
-                                         cache.stride(0),
-                                         cache.stride(1),
-                                         cache.stride(2),
-                                         {},
-                                         format};
-        };
-        if constexpr (std::same_as<T, std::uint8_t>) {
-            backend::any_format format = backend::any_format_of<std::int8_t>(scaled_bytes<std::int8_t>{table});
-            format.element = *code_of(cache);
-            return in_format(format);
-        } else {
-            return in_format(scaled_bytes<T>{table});
-        }
+        format.with_codes([&]<class C, class Format>(const C*, const Format&) { body(stored_as<C, Format>{}); });
     }
+}
+
+template <class T>
+heads_view<T> cache_view(stored_as<T>, const cache_part& part) {
+    return view<T>(part.elements, part.name);
+}
+template <class T, class Format>
+heads_view<T, Format> cache_view(stored_as<T, Format>, const cache_part& part) {
+    const at::Tensor& x = part.elements;
+    const auto as_format = [](const backend::any_format& any) {
+        if constexpr (std::same_as<Format, backend::any_format>)
+            return any;
+        else
+            return any.as<Format>();
+    };
+    return {static_cast<T*>(x.data_ptr()),
+            {x.size(0), x.size(1), x.size(2), part.head_dim()},
+            x.stride(0),
+            x.stride(1),
+            x.stride(2),
+            {},
+            as_format(part.format())};
 }
 
 /// The memory of a tensor in bytes, to test for overlap.
@@ -99,35 +144,74 @@ inline heads_memory memory_of(const at::Tensor& x) {
     return m;
 }
 
-/// Checks that scales are given if needed, one for each token and head, each with its own element.
-inline void check_scales(const char* function, const char* name, const at::Tensor& scales, const char* cache_name,
-                         const at::Tensor& cache) {
-    const std::string type = at::toString(cache.scalar_type());
-    if (!code_of(cache)) {
+/// Checks that scales are given if needed, in one of the sizes that the format has, each with its own element.
+inline void check_scales(const char* function, const cache_part& part) {
+    const at::Tensor &x = part.elements, &scales = part.scales;
+    const char* const name = part.scales_name;
+    const char* const type = at::toString(x.scalar_type());
+    if (!part.is_quantised()) {
         if (!scales.defined()) return;
         fail<value_error>(
-            {function, ": ", name, " must not be given for ", cache_name, " of type ", type, ", which has no scales"});
+            {function, ": ", name, " must not be given for ", part.name, " of type ", type, ", which has no scales"});
     }
+    const bool is_int8 = part.code == element_code::int8, is_fp4 = part.is_fp4();
+    const auto wanted = [&] {
+        return message(is_int8  ? "float32"
+                       : is_fp4 ? "float8_e8m0fnu (MXFP4) or float8_e4m3fn (NVFP4)"
+                                : "float32 or float8_e8m0fnu (MXFP8)",
+                       " [blocks, block_size, heads] or [blocks, block_size, heads, groups]");
+    };
     if (!scales.defined()) {
-        fail<value_error>({function, ": ", name, " must be given for ", cache_name, " of type ", type,
-                           ": float32 [blocks, block_size, heads]"});
+        fail<value_error>({function, ": ", name, " must be given for ", part.name, " of type ", type, ": ", wanted()});
     }
     check_strided(name, scales);
-    if (scales.scalar_type() != at::kFloat || scales.sizes() != cache.sizes().slice(0, 3)) {
+    const bool is_nvfp4 = is_fp4 && part.scale == element_code::fp8_e4m3;
+    const bool has_type =
+        is_nvfp4 || (part.scale == element_code::e8m0 && !is_int8) || (part.scale == element_code::float32 && !is_fp4);
+    if (!has_type || (scales.dim() != 3 && scales.dim() != 4) || scales.sizes().slice(0, 3) != x.sizes().slice(0, 3)) {
         fail<shape_error>({function, ": ", name, " of type ", at::toString(scales.scalar_type()), " ", sizes_of(scales),
-                           " must be float32 [blocks, block_size, heads] of ", cache_name, " ", sizes_of(cache)});
+                           " must be ", wanted(), " of ", part.name, " ", sizes_of(x)});
     }
-    check_device(name, scales, cache.device());
-    if (scales.is_neg() || !has_distinct_elements(view_of_scales(scales))) {
+    const index_t groups = scales.dim() == 4 ? scales.size(3) : 1, head_dim = part.head_dim();
+    if (groups < 1 || head_dim % groups != 0 || (is_nvfp4 && groups * nvfp4::lanes_of_scale != head_dim)) {
+        fail<shape_error>({function, ": ", name, " ", sizes_of(scales), " has ", groups, " groups of lanes, must have ",
+                           is_nvfp4 ? "one for each 16, as in NVFP4, of head_dim " : "a divisor of head_dim ",
+                           head_dim});
+    }
+    check_device(name, scales, x.device());
+    if (scales.is_neg() || (groups > 1 && scales.stride(3) != 1) || !has_distinct_elements(memory_of(scales))) {
         fail<shape_error>({function, ": ", name, " with strides ", c10::str(scales.strides()),
-                           " must have a separate element for each token and head, and no pending negation"});
+                           " must have a separate element for each token and head, ",
+                           groups > 1 ? "a last stride of 1, " : "", "and no pending negation"});
+    }
+    if (scales.numel() > 0) part.format().check(function, part.name, head_dim);
+}
+
+/// Checks that scales are of one type, and that fields of other types than theirs are not set.
+inline void check_scaling(const char* function, const std::array<cache_part, 2>& parts) {
+    const cache_tensors& c = parts[0].of;
+    const auto scale = parts[0].scale;
+    if (parts[1].scale != scale) {
+        fail<value_error>({function, ": value_scales of type ", at::toString(c.value_scales.scalar_type()),
+                           " must have the type of key_scales, ", at::toString(c.key_scales.scalar_type())});
+    }
+    if ((c.scales_round_up || c.scale_least != 0.0f) && scale != element_code::e8m0) {
+        fail<value_error>({function, ": scales_round_up ", c.scales_round_up ? "true" : "false", " and scale_least ",
+                           c.scale_least, " must be false and 0 unless scales are float8_e8m0fnu (MXFP8, MXFP4)"});
+    }
+    if ((c.key_tensor_scale != 1.0f || c.value_tensor_scale != 1.0f) && scale != element_code::fp8_e4m3) {
+        fail<value_error>({function, ": key_tensor_scale ", c.key_tensor_scale, " and value_tensor_scale ",
+                           c.value_tensor_scale, " must be 1 unless scales are float8_e4m3fn (NVFP4)"});
     }
 }
 
 /// Checks a cache on its own.
 inline void check_cache(const char* function, const cache_tensors& cache, at::DeviceType where) {
     check_place("keys", cache.keys, where);
-    for (const auto& [name, x] : {std::pair("keys", cache.keys), std::pair("values", cache.values)}) {
+    const auto parts = parts_of(cache);
+    for (const cache_part& part : parts) {
+        const char* const name = part.name;
+        const at::Tensor& x = part.elements;
         check_strided(name, x);
         if (x.dim() != 4) {
             fail<shape_error>(
@@ -145,8 +229,8 @@ inline void check_cache(const char* function, const cache_tensors& cache, at::De
                            " must have the type, blocks and block_size of keys, ",
                            at::toString(cache.keys.scalar_type()), " ", sizes_of(cache.keys)});
     }
-    check_scales(function, "key_scales", cache.key_scales, "keys", cache.keys);
-    check_scales(function, "value_scales", cache.value_scales, "values", cache.values);
+    for (const cache_part& part : parts) check_scales(function, part);
+    check_scaling(function, parts);
 }
 
 /// Checks that scales share no memory with each other or with other tensors of the call.
@@ -158,11 +242,10 @@ inline void check_scales_apart(const char* function, const cache_tensors& cache,
         fail<shape_error>({function, ": ", name, " must not overlap ", other, ", as one of them is written"});
     };
     check("value_scales", cache.value_scales, "key_scales", cache.key_scales);
-    for (const auto& [name, scales] :
-         {std::pair("key_scales", cache.key_scales), std::pair("value_scales", cache.value_scales)}) {
-        check(name, scales, "keys", cache.keys);
-        check(name, scales, "values", cache.values);
-        for (const auto& [other, x] : others) check(name, scales, other, x);
+    for (const cache_part& part : parts_of(cache)) {
+        check(part.scales_name, part.scales, "keys", cache.keys);
+        check(part.scales_name, part.scales, "values", cache.values);
+        for (const auto& [other, x] : others) check(part.scales_name, part.scales, other, x);
     }
 }
 
@@ -176,7 +259,9 @@ inline cache_tensors empty_block(const cache_tensors& cache, index_t tokens) {
         sizes[0] = 1, sizes[1] = tokens;
         return at::empty(sizes, x.options());
     };
-    return {block(cache.keys), block(cache.values), block(cache.key_scales), block(cache.value_scales)};
+    cache_tensors made = cache;
+    for (at::Tensor* x : {&made.keys, &made.values, &made.key_scales, &made.value_scales}) *x = block(*x);
+    return made;
 }
 
 /// The slots of the tokens, dense.
@@ -203,13 +288,14 @@ heads_view<T, Format> in_slots_of(const heads_view<T, Format>& cache, const at::
 
 /// Calls body with a value of the cache's element type; throws for unsupported types, naming the tensor.
 template <class Body>
-void for_stored_type(const char* function, const char* name, const at::Tensor& x, const char* more, const Body& body) {
+void for_stored_type(const char* function, const char* name, const at::Tensor& x, const char* others,
+                     const Body& body) {
     const at::ScalarType type = x.scalar_type();
     if (type == at::kFloat) return body(float{});
     if (type == at::kHalf) return body(float16{});
     if (type == at::kBFloat16) return body(bfloat16{});
-    fail<value_error>(
-        {function, ": ", name, " of type ", at::toString(type), " must be float32, float16 or bfloat16", more});
+    fail<value_error>({function, ": ", name, " of type ", at::toString(type), " must be float32, float16 or bfloat16",
+                       others[0] == '\0' ? "" : ", or ", others});
 }
 
 }  // namespace detail
@@ -239,14 +325,14 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
     check_like("v", v_in, "q", q_in);
     check_angles(by, q_in.device());
     check_cache(function, cache, Device::device);
-    const auto check_heads_of = [&](const char* name, const at::Tensor& stored, const char* x_name,
-                                    const at::Tensor& x) {
-        if (stored.sizes().slice(2) == x.sizes().slice(2)) return;
-        fail<shape_error>({function, ": ", name, " ", sizes_of(stored), " must have the heads and head_dim of ", x_name,
-                           " ", sizes_of(x)});
+    const auto parts = parts_of(cache);
+    const auto check_heads_of = [&](const cache_part& part, const char* x_name, const at::Tensor& x) {
+        if (part.elements.size(2) == x.size(2) && part.head_dim() == x.size(3)) return;
+        fail<shape_error>({function, ": ", part.name, " ", sizes_of(part.elements), " must have the heads and head_dim",
+                           part.is_fp4() ? ", half of it in bytes of fp4," : "", " of ", x_name, " ", sizes_of(x)});
     };
-    check_heads_of("keys", cache.keys, "k", k_in);
-    check_heads_of("values", cache.values, "v", v_in);
+    check_heads_of(parts[0], "k", k_in);
+    check_heads_of(parts[1], "v", v_in);
     if (norm) check_weights({q_in, k_in}, *norm);
     const index_t batch = q_in.size(0);
     const at::Tensor slots = checked_slots(function, "slot_mapping", slots_in, {batch, q_in.size(1)}, q_in.device());
@@ -273,15 +359,15 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
     const at::Tensor q_out = at::empty_like(x[0]);
     check_scales_apart(function, cache, {{"q", x[0]}, {"k", x[1]}, {"v", x[2]}});
 
-    const auto store = [&]<class T, class C>(T, C) {
+    const auto store = [&]<class T>(T, const auto& how) {
         const index_t tokens = q_in.size(1);
         const auto run = [&](const auto& normalized) {
-            const auto in_cache = [&](const at::Tensor& all, const at::Tensor& scales, const char* name) {
-                return in_slots_of(cache_view<C>(all, scales, name), slots, batch, tokens);
+            const auto in_cache = [&](const cache_part& part) {
+                return in_slots_of(cache_view(how, part), slots, batch, tokens);
             };
             const auto rotated = [&](const auto& o) { return is_rotated ? o.unrotated() : o; };
-            const auto to_keys = from_to(view<const T>(x[1]), in_cache(cache.keys, cache.key_scales, "keys"));
-            const auto to_values = from_to(view<const T>(x[2]), in_cache(cache.values, cache.value_scales, "values"));
+            const auto to_keys = from_to(view<const T>(x[1]), in_cache(parts[0]));
+            const auto to_values = from_to(view<const T>(x[2]), in_cache(parts[1]));
             on.template forward<Pairing>(view_of_positions<position>(ids),
                                          normalized(rotated(from_to(view<const T>(x[0]), view<T>(q_out))), 0),
                                          normalized(rotated(to_keys), 1), to_values.unrotated());
@@ -292,17 +378,17 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
     };
     for_stored_type(function, "q", x[0], "", [&]<class T>(T) {
         const at::ScalarType type = cache.keys.scalar_type();
-        if (const auto code = code_of(cache.keys)) {
-            return for_code<Device>(*code, [&]<class C>(C) { store(T{}, C{}); });
+        if (parts[0].is_quantised()) {
+            return for_format<Device>(parts[0].format(), [&](const auto& how) { store(T{}, how); });
         }
-        if (type == type_of<T>()) return store(T{}, T{});
+        if (type == type_of<T>()) return store(T{}, stored_as<T>{});
         if constexpr (std::same_as<T, float>) {
-            if (type == at::kHalf) return store(T{}, float16{});
-            if (type == at::kBFloat16) return store(T{}, bfloat16{});
+            if (type == at::kHalf) return store(T{}, stored_as<float16>{});
+            if (type == at::kBFloat16) return store(T{}, stored_as<bfloat16>{});
         }
         fail<value_error>({function, ": keys of type ", at::toString(type), " must be of q's type, ",
                            at::toString(type_of<T>()), ", or ", std::same_as<T, float> ? "float16, bfloat16, " : "",
-                           "int8, float8_e4m3fn or float8_e5m2"});
+                           quantised_types});
     });
     return q_out;
 }
@@ -335,9 +421,9 @@ void move(const cache_tensors& cache, const at::Tensor& from_slots, const at::Te
     }
     const at::Tensor old_ids = positions_in_double(from.position_ids), new_ids = positions_in_double(to.position_ids);
     const Device before(cache.keys, from), after(cache.keys, to);
-    const auto move_in = [&]<class C>(C) {
-        const auto keys = [](const cache_tensors& of) { return cache_view<C>(of.keys, of.key_scales, "keys"); };
-        const auto values = [](const cache_tensors& of) { return cache_view<C>(of.values, of.value_scales, "values"); };
+    const auto move_in = [&](const auto& how) {
+        const auto keys = [&](const cache_tensors& of) { return cache_view(how, parts_of(of)[0]); };
+        const auto values = [&](const cache_tensors& of) { return cache_view(how, parts_of(of)[1]); };
         const auto in = [&](const auto& all, const at::Tensor& slots) {
             return in_slots(all, slots.data_ptr<std::int64_t>(), 1, tokens);
         };
@@ -357,8 +443,9 @@ void move(const cache_tensors& cache, const at::Tensor& from_slots, const at::Te
                                            from_to(values(apart), in(values(cache), slots)).unrotated());
         }
     };
-    if (const auto code = code_of(cache.keys)) return for_code<Device>(*code, move_in);
-    for_stored_type(function, "keys", cache.keys, ", or int8, float8_e4m3fn or float8_e5m2", move_in);
+    const cache_part part = parts_of(cache)[0];
+    if (part.is_quantised()) return for_format<Device>(part.format(), move_in);
+    for_stored_type(function, part.name, cache.keys, quantised_types, [&]<class T>(T) { move_in(stored_as<T>{}); });
 }
 
 }  // namespace cordage::aten

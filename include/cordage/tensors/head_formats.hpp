@@ -9,6 +9,7 @@
 
 #include "cordage/core/index.hpp"
 #include "cordage/pair/format.hpp"
+#include "cordage/tensors/lane_memory.hpp"
 
 namespace cordage {
 
@@ -25,7 +26,7 @@ struct head_place {
 ///   load_head<Lane>(elements, place, lanes, count)   reads elements into `count` floats
 ///   store_head<Lane>(lanes, count, elements, place)  writes `count` floats as elements
 ///
-/// Lane: float, or a vector of floats that a backend uses; a format may ignore it. A format may also have
+/// Lane: float, or a vector of floats that a backend uses (lane_memory); a format may ignore it. A format may also have
 ///
 ///   bool copy_head(source, elements, place, to_elements, to_place, count)
 ///

@@ -95,5 +95,5 @@ def debian_packages(commands: str) -> set[str]:
 
 def needed_packages() -> set[str]:
     """What ./run installs of Debian before it compiles cordage_torch, but for Python itself and what ./run alone calls."""
-    named = re.search(r"^hosts_packages=\((.*?)\)", (ROOT / "run").read_text(), re.M)[1].split()
+    named = re.search(r"^hosts_packages=\((.*?)\)", (ROOT / "tests/run/python.sh").read_text(), re.M)[1].split()
     return set(named) - {"cmake", "python3", "python3-venv"}

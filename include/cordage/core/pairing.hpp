@@ -32,7 +32,7 @@ struct pairing_value {
     bool is_interleaved;
 
     template <pairing P>
-    static constexpr pairing_value of() noexcept {
+    CORDAGE_HOST_DEVICE static constexpr pairing_value of() noexcept {
         return {std::same_as<P, interleaved>};
     }
     CORDAGE_HOST_DEVICE constexpr index_t first(index_t pair, index_t) const noexcept {

@@ -14,12 +14,12 @@
 using namespace cordage;
 namespace ptx = cordage_test::ptx;
 
-// [without_device]
-ptx::memory_block memory_of(const auto& numbers) {
-    const auto bytes = std::as_bytes(std::span(numbers));
-    return ptx::memory_block::of(const_cast<std::byte*>(bytes.data()), bytes.size());
-}
 int main(int, char** argv) {
+    // [without_device]
+    const auto memory_of = [](const auto& numbers) {
+        const auto bytes = std::as_bytes(std::span(numbers));
+        return ptx::memory_block::of(const_cast<std::byte*>(bytes.data()), bytes.size());
+    };
     constexpr index_t tokens = 3, heads = 4, head_dim = 64;
     const basis b(std::vector<double>(head_dim / 2, 0.01));
     const std::vector<int> ids{40, 1'000'000, 7};

@@ -128,19 +128,19 @@ struct any_format {
         });
         if (hadamard_size != 0) hadamard<element_traits<float>>{hadamard_size}.check(function, name, head_dim);
     }
-    bool has_scales() const noexcept {
+    CORDAGE_ALWAYS_INLINE bool has_scales() const noexcept {
         return element == element_code::int8 || element == element_code::fp8_e4m3 ||
                element == element_code::fp8_e5m2 || element == element_code::fp4_e2m1_x2;
     }
     /// Bytes of a head of `lanes` lanes.
-    index_t head_size(index_t lanes) const noexcept {
+    CORDAGE_ALWAYS_INLINE index_t head_size(index_t lanes) const noexcept {
         std::size_t bytes = 0;
         with_elements([&]<class T, class Format>(const T*, const Format&) { bytes = bytes_of<T, Format>(lanes); });
         return static_cast<index_t>(bytes);
     }
-    index_t bytes_of_scale() const noexcept { return scale == element_code::float32 ? 4 : 1; }
+    CORDAGE_ALWAYS_INLINE index_t bytes_of_scale() const noexcept { return scale == element_code::float32 ? 4 : 1; }
     /// The scales in float.
-    scale_table float_scales() const noexcept { return table<float>(); }
+    CORDAGE_ALWAYS_INLINE scale_table float_scales() const noexcept { return table<float>(); }
     /// The format itself.
     template <class Format>
     CORDAGE_ALWAYS_INLINE Format as() const noexcept {
@@ -177,7 +177,7 @@ struct any_format {
     using bytes_of_head = std::array<std::uint8_t, most_lanes_of_head * sizeof(float)>;
 
     template <class Scale>
-    scale_table_of<Scale> table() const noexcept {
+    CORDAGE_ALWAYS_INLINE scale_table_of<Scale> table() const noexcept {
         constexpr auto size = static_cast<index_t>(sizeof(Scale));
         return {reinterpret_cast<Scale*>(scales.data), scales.row_stride / size, scales.token_stride / size,
                 scales.head_stride / size};

@@ -18,8 +18,10 @@ using s8 = std::int8_t;
 using s16 = std::int16_t;
 using s32 = std::int32_t;
 using s64 = std::int64_t;
-__extension__ typedef __int128 s128;  // of products, no register
+// Of products, no registers. NOLINTBEGIN(modernize-use-using): __extension__ stands before declarations
+__extension__ typedef __int128 s128;
 __extension__ typedef unsigned __int128 u128;
+// NOLINTEND(modernize-use-using)
 
 /// One bit a lane.
 struct predicate {};

@@ -200,8 +200,9 @@ def recorded(bench, machine):
         unit = {"ns": 1e-3, "us": 1.0, "ms": 1e3}[line["time_unit"]]
         lines[name] = {"microseconds": float(f"{line['real_time'] * unit:.4g}"), "lies_in": line.get("label", "")} | counters
     caches = [f"L{c['level']} {c['type']} {c['size'] // 1024} KB" for c in context["caches"]]
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    return {"machine": machine, "date": context["date"][:10], "code": f"cordage at {commit}", "processors": context["num_cpus"], "caches": caches, "lines": lines}
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    code = f"cordage at {commit or 'no commit, an archive'}"
+    return {"machine": machine, "date": context["date"][:10], "code": code, "processors": context["num_cpus"], "caches": caches, "lines": lines}
 
 
 def main():

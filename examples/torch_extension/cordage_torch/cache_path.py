@@ -63,11 +63,9 @@ class PagedCache(NamedTuple):
         # (torch fills no float4)
         part = torch.zeros(*shape, head_dim // 2, dtype=torch.uint8, device=device).view(dtype) if is_fp4 else \
             torch.zeros(*shape, head_dim, dtype=dtype, device=device)
-        if dtype.itemsize > 1:
-            return cls(part, part.clone())
         groups = (head_dim // lanes,) if lanes else ()
-        return cls(part, part.clone(), *(torch.ones(*shape, *groups, dtype=scales_dtype, device=device) for _ in range(2)),
-                   **options)
+        scales = (torch.ones(*shape, *groups, dtype=scales_dtype, device=device) for _ in range(2 if dtype.itemsize == 1 else 0))
+        return cls(part, part.clone(), *scales, **options)
 
 
 def rotate_and_store(q: Tensor, k: Tensor, v: Tensor, *, cache: PagedCache, slot_mapping: Tensor, position_ids: Tensor,

@@ -239,6 +239,7 @@ E4M3, E8M0, FLOAT4 = torch.float8_e4m3fn, torch.float8_e8m0fnu, torch.float4_e2m
     (with_fields("mxfp4", key_scales=ones(3, 4, 2, 4)[..., ::2]), "key_scales with strides .* a last stride of 1"),
     (with_fields("mxfp4", key_scales=ones(3, 4, 1, 2).expand(3, 4, 2, 2)), "a separate element for each token and head"),
     (with_fields("nvfp4", scales_round_up=True), "scales_round_up true and scale_least 0 must be false and 0 unless scales are"),
+    (PagedCache.zeros(3, 4, 2, 64, scales_round_up=True), "scales_round_up true and scale_least 0 must be false and 0 unless"),
     (with_fields("nvfp4", scale_least=1.0), "scales_round_up false and scale_least 1 must be false and 0 unless"),
     (with_fields("mxfp4", scale_least=-1.0), "keys's least -1 must be finite and not negative"),
     (with_fields("mxfp4", key_tensor_scale=2.0), "key_tensor_scale 2 and value_tensor_scale 1 must be 1 unless"),

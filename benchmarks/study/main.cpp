@@ -36,11 +36,7 @@ int main(int argc, char** argv) {
         "the methods on long text.");
     options.add_option("--seed", chosen.seed, "seed of the model (default 101)");
     options.add_flag("--dev", chosen.is_on_dev, "evaluate on the text that is set aside for choosing settings");
-    options
-        .add_option(
-            "--preset", chosen.preset,
-            "small: the study; trial: a short run that tests the program; any other: nine rows of the study with "
-            "the setting of its name changed")
+    options.add_option("--preset", chosen.preset, "small: the study; trial: a short run that tests the program")
         ->capture_default_str();
     options.add_option("--out", chosen.out, "folder for tables and pictures (default: build/replication/PRESET)");
     CLI::App* replicate =

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Making the rows. Those of the first models alone tell how, and against what else, the main ones hold.
+// Making the rows.
 #include "methods.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <concepts>
 
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
@@ -38,16 +37,12 @@ std::vector<method> closed_forms() {
             closed(row::by_parts, parts), closed("YaRN", yarn_for_short_length)};
 }
 
-method learned(const std::string& name, const any_policy& policy, const number_learning& by,
+method learned(const std::string& name, const any_policy& policy, const learned_t& t,
                own_numbers own = own_numbers::none) {
-    return {.name = name, .reads = {.policy = policy, .own = own}, .learning = by};
+    return {.name = name, .reads = {.policy = policy, .own = own}, .learning = t};
 }
-method searched_row(const std::string& name, policy_search search) {
+method searched(const std::string& name, policy_search search) {
     return {.name = name, .reads = {parts}, .search = std::move(search)};
-}
-method of_few_models(method how) {
-    how.is_main = false;
-    return how;
 }
 
 // A ramp that interpolates for a longer text than it reads, without a temperature.
@@ -92,33 +87,9 @@ any_policy clex_over(const settings& s, const typename Field::prior_type& prior)
     return clex<Field>(s.rope(), weights(s.rope(), 1, s.seed), options, prior);
 }
 
-// Of every octave up to the longest window alike.
-number_learning over_all_t(const settings& s) {
-    number_learning by = usual_learning(s);
-    by.t_least = 1.0;
-    by.t_most = static_cast<double>(s.ratios.back());
-    return by;
-}
-number_learning always(const settings& s, double t) {
-    number_learning by = usual_learning(s);
-    by.t_least = by.t_most = t;
-    return by;
-}
-number_learning from(const settings& s, learned_tokens which) {
-    number_learning by = usual_learning(s);
-    by.from = which;
-    return by;
-}
-number_learning at_rate(const settings& s, double rate) {
-    number_learning by = usual_learning(s);
-    by.rate = rate;
-    return by;
-}
-number_learning basis_alone(const settings& s) {
-    number_learning by = usual_learning(s);
-    by.learns_temperature = false;
-    return by;
-}
+learned_t usual_t(const settings& s) { return {s.learning.t_learned, s.learning.t_learned}; }
+// Every octave up to the longest window alike.
+learned_t all_t(const settings& s) { return {1.0, static_cast<double>(s.ratios.back())}; }
 
 // Evenly in ln t, the last at the longest window.
 std::vector<double> even_knots(const settings& s, int count) {
@@ -131,95 +102,58 @@ std::vector<double> even_knots(const settings& s, int count) {
 any_policy table_of(const settings& s, std::vector<double> knots) {
     return learned_table<by_parts>(s.rope(), std::move(knots), parts);
 }
-any_policy one_knot(const settings& s) { return table_of(s, {s.learning.t_learned}); }
-// Linear in ln t up to its only knot.
-any_policy constant_field(const settings& s) { return table_of(s, {static_cast<double>(2 * s.ratios.back())}); }
-any_policy log_time(const settings& s) { return clex_over<log_length_field<by_parts>>(s, parts); }
-
-void add_learned_by_layer(const settings& s, std::vector<method>& rows) {
-    rows.push_back(
-        learned(row::learned_by_layer, log_scaled(s, one_knot(s)), usual_learning(s), own_numbers::all_of_layer));
+any_policy log_time(const settings& s) {
+    clex_options options;
+    options.t_max = static_cast<double>(s.ratios.back());
+    return clex<log_length_field<by_parts>>(s.rope(), log_length_initial_weights(s.rope(), 1, s.seed), options, parts);
 }
 
-stretched<by_parts> stretched_parts(double low, double high, double multiplier) { return {{low, high}, multiplier}; }
+policy_search ramps(const settings& s) {
+    return grid_of(s, [](double low, double high, double multiplier) {
+        return stretched<by_parts>{{low, high}, multiplier};
+    });
+}
+// Ramps with an offset of each pair, 0 at first.
+policy_search tables_over_ramps(const settings& s) {
+    return grid_of(s, [s](double low, double high, double multiplier) {
+        return learned_table<stretched<by_parts>>(s.rope(), {s.learning.t_learned}, {{low, high}, multiplier});
+    });
+}
 
 // Half of the budget for a ramp and a temperature, the rest for what learns over them.
-method searched_then_learned(const std::string& name, const settings& s, own_numbers own = own_numbers::none) {
-    const auto table = [s](double low, double high, double multiplier) {
-        return learned_table<stretched<by_parts>>(s.rope(), {s.learning.t_learned},
-                                                  stretched_parts(low, high, multiplier));
-    };
-    method made = searched_row(name, grid_of(s, table));
-    made.learning = usual_learning(s);
+method searched_then_learned(const std::string& name, const settings& s, policy_search search, own_numbers own) {
+    method made = searched(name, std::move(search));
+    made.learning = usual_t(s);
     made.reads.own = own;
     return made;
 }
 
-void add_searches(const settings& s, std::vector<method>& rows) {
-    const auto yarn_of = [](double low, double high, double multiplier) {
-        return stretched<yarn>{{.beta_fast = high, .beta_slow = low, .truncate = false}, multiplier};
-    };
-    rows.push_back(searched_row("YaRN, searched", grid_of(s, yarn_of)));
-    rows.push_back(searched_then_learned(row::searched_then_by_layer, s, own_numbers::all_of_layer));
+std::vector<method> searched_rows(const settings& s) {
+    return {searched(row::by_parts_searched, ramps(s)),
+            searched_then_learned(row::searched_then_by_head, s, ramps(s), own_numbers::temperature_of_head),
+            searched_then_learned(row::searched_then_learned, s, tables_over_ramps(s), own_numbers::none),
+            searched_then_learned(row::searched_then_by_layer, s, tables_over_ramps(s), own_numbers::all_of_layer)};
 }
 
-void add_learned_at_one_t(const settings& s, std::vector<method>& rows) {
-    const any_policy table = one_knot(s);
-    const learned_table<unscaled> without_prior(s.rope(), {s.learning.t_learned});
-    const auto longest = static_cast<double>(s.ratios.back());
-    rows.push_back(of_few_models(learned(row::learned_log_scaled, log_scaled(s, table), basis_alone(s))));
-    rows.push_back(of_few_models(learned(row::learned_no_temperature, table, usual_learning(s))));
-    rows.push_back(of_few_models(
-        learned("learned basis from no scaling + temperature", log_scaled(s, without_prior), usual_learning(s))));
-    rows.push_back(of_few_models(learned(row::constant_field, log_scaled(s, constant_field(s)), usual_learning(s))));
-    for (const double t : {4.0, longest}) {
-        rows.push_back(of_few_models(learned(formatted("learned basis + temperature at t = %g", t),
-                                             log_scaled(s, table_of(s, {t})), always(s, t))));
+std::vector<method> learned_rows(const settings& s) {
+    const any_policy table = table_of(s, {s.learning.t_learned});
+    return {learned(row::learned_no_temperature, table, usual_t(s)),
+            learned(row::learned, log_scaled(s, table), usual_t(s)),
+            learned(row::learned_by_head, log_scaled(s, table), usual_t(s), own_numbers::temperature_of_head),
+            learned(row::five_knots_all_t, log_scaled(s, table_of(s, even_knots(s, 5))), all_t(s)),
+            learned(row::clex_log_time, log_scaled(s, log_time(s)), usual_t(s)),
+            learned(row::clex_all_t, log_scaled(s, log_time(s)), all_t(s))};
+}
+
+// What labels add: rows whose loss is that of the tokens which can be looked up.
+std::vector<method> rows_from_labels(const settings& s) {
+    std::vector<method> rows = searched_rows(s);
+    std::erase_if(rows, [](const method& m) { return m.name == row::searched_then_learned; });
+    for (method& m : rows) {
+        m.name += row::from_labels;
+        m.scored = scored_tokens::copies_and_values;
     }
-}
-
-void add_learned_over_t(const settings& s, std::vector<method>& rows) {
-    const number_learning by = over_all_t(s);
-    rows.push_back(of_few_models(learned("learned basis + temperature, all t", log_scaled(s, one_knot(s)), by)));
-    rows.push_back(learned(row::five_knots_all_t, log_scaled(s, table_of(s, even_knots(s, 5))), by));
-    rows.push_back(of_few_models(learned("constant field + temperature, all t", log_scaled(s, constant_field(s)), by)));
-    rows.push_back(learned(row::clex_all_t, log_scaled(s, log_time(s)), by));
-}
-
-void add_fields(const settings& s, std::vector<method>& rows) {
-    const number_learning usual = usual_learning(s), basis = basis_alone(s);
-    const number_learning slow = at_rate(s, 1e-5);  // in t fields act over a longer interval
-    const any_policy over_ntk = clex_over<log_length_field<ntk_aware>>(s, {}),
-                     paper = clex_over<paper_field<by_parts>>(s, parts),
-                     paper_over_ntk = clex_over<paper_field<ntk_aware>>(s, {});
-    rows.push_back(learned(row::clex_log_time, log_scaled(s, log_time(s)), usual));
-    rows.push_back(of_few_models(learned("CLEX in log time, log scaling", log_scaled(s, log_time(s)), basis)));
-    rows.push_back(of_few_models(learned("CLEX in log time, no temperature", log_time(s), usual)));
-    rows.push_back(of_few_models(learned(row::clex_over_ntk, log_scaled(s, over_ntk), usual)));
-    rows.push_back(
-        of_few_models(learned("CLEX, paper's field over by parts + temperature", log_scaled(s, paper), slow)));
-    rows.push_back(
-        of_few_models(learned("CLEX, paper's field over NTK + temperature", log_scaled(s, paper_over_ntk), slow)));
-}
-
-void add_objectives(const settings& s, std::vector<method>& rows) {
-    const any_policy policy = log_scaled(s, one_knot(s));
-    rows.push_back(
-        of_few_models(learned("learned basis + temperature, from all tokens", policy, from(s, learned_tokens::all))));
-    rows.push_back(of_few_models(
-        learned("learned basis + temperature, from the last quarter", policy, from(s, learned_tokens::last_quarter))));
-    method by_layer = searched_then_learned(row::searched_then_by_layer_from_all, s, own_numbers::all_of_layer);
-    by_layer.learning->from = learned_tokens::all;
-    rows.push_back(by_layer);
-}
-
-void add_own_numbers(const settings& s, std::vector<method>& rows) {
-    const auto row_of = [&](const char* name, own_numbers own) {
-        return learned(name, log_scaled(s, one_knot(s)), usual_learning(s), own);
-    };
-    rows.push_back(
-        of_few_models(row_of("learned basis + temperature, temperature by layer", own_numbers::temperature_of_layer)));
-    rows.push_back(row_of(row::learned_by_head, own_numbers::temperature_of_head));
+    return rows;
 }
 
 }  // namespace
@@ -247,49 +181,17 @@ std::string file_name_of(const std::string& name) {
 std::string described(const settings& s, const method& how) {
     std::string text = described(s);
     if (how.learning) text += described(s, *how.learning);
+    if (how.finds_numbers() && how.scored == scored_tokens::copies_and_values) text += " from copies and values";
     return text + described(s, how.reads);
 }
 
-namespace {
-
-// Closed forms, and what is learned or searched in the usual way.
-std::vector<method> usual_methods(const settings& s) {
+std::vector<method> rows_of(const settings& s) {
     std::vector<method> rows = closed_forms();
     for (const method& m : closed_forms()) {
         rows.push_back(closed(m.name + " + log scaling", log_scaled(s, m.reads.policy)));
     }
-    rows.push_back(learned(row::by_parts_temperature, log_scaled(s, parts), usual_learning(s)));
-    rows.push_back(learned(row::learned, log_scaled(s, one_knot(s)), usual_learning(s)));
-    rows.push_back(searched_row(row::by_parts_searched, grid_of(s, stretched_parts)));
-    rows.push_back(searched_then_learned(row::searched_then_learned, s));
-    return rows;
-}
-
-}  // namespace
-
-std::vector<method> study_methods(const settings& s) {
-    std::vector<method> rows = usual_methods(s);
-    for (auto add : {add_learned_by_layer, add_searches, add_learned_at_one_t, add_learned_over_t, add_fields,
-                     add_objectives, add_own_numbers}) {
-        add(s, rows);
-    }
-    return rows;
-}
-
-std::vector<method> rows_of(const settings& s) {
-    std::vector<method> rows = study_methods(s);
-    if (s.rows == row_set::few) {
-        const std::vector<std::string> few{row::no_scaling,
-                                           row::by_parts,
-                                           row::by_parts_log_scaled,
-                                           row::by_parts_searched,
-                                           row::searched_then_by_layer,
-                                           row::learned,
-                                           row::learned_by_layer,
-                                           row::learned_by_head,
-                                           row::clex_log_time,
-                                           row::clex_all_t};
-        std::erase_if(rows, [&](const method& how) { return std::ranges::find(few, how.name) == few.end(); });
+    for (const auto& some : {searched_rows(s), learned_rows(s), rows_from_labels(s)}) {
+        rows.insert(rows.end(), some.begin(), some.end());
     }
     return rows;
 }

@@ -25,10 +25,10 @@ struct policy_search {
 /// One row of a table.
 struct method {
     std::string name;
-    reading reads;                                 ///< with the initial numbers
-    std::optional<policy_search> search = {};      ///< chooses the policy
-    std::optional<number_learning> learning = {};  ///< by gradient, over frozen weights; after a search, of its policy
-    bool is_main = true;                           ///< evaluated on all models, else on the first few only
+    reading reads;                              ///< with the initial numbers
+    std::optional<policy_search> search = {};   ///< chooses the policy
+    std::optional<learned_t> learning = {};     ///< by gradient, over frozen weights; after a search, of its policy
+    scored_tokens scored = scored_tokens::all;  ///< whose loss both minimise
 
     /// Whether numbers are searched or learned for each model.
     bool finds_numbers() const { return search || learning; }
@@ -49,9 +49,6 @@ std::string file_name_of(const std::string& name);
 
 /// The study's rows, in the tables' order; searched and learned ones have the budget settings.budget(). To
 /// compare a policy of your own, add it to the first of them.
-std::vector<method> study_methods(const settings& s);
-
-/// The rows selected by settings.rows.
 std::vector<method> rows_of(const settings& s);
 
 /// Settings and those of the row on one line. Results with equal lines belong to the same experiment.

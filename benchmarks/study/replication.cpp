@@ -48,31 +48,20 @@ std::string content_of(const std::filesystem::path& file) {
     return text.str();
 }
 
-// Of another preset than the page's: its tables and numbers, and its line of the page.
-void record_ablation(const std::filesystem::path& docs, const std::string& preset, const study& what,
-                     const std::vector<block>& blocks) {
-    const std::filesystem::path page = docs / "small_models.md", folder = docs / "replication";
-    const std::string line = summary("[" + preset + "](replication/" + preset + ".md)", what);
-    write(page, with_table_line(content_of(page), line, page.string()));
-    write(folder / (preset + ".md"), page_of_tables("Replication: " + preset, blocks));
-    write(folder / (preset + ".csv"), content_of(what.s.out / "results.csv"));
-}
-
-// The page's blocks and line, and beside it in replication/ the tables, numbers and pictures.
+// The page's blocks, and beside it in replication/ the tables, numbers and pictures.
 void record(const std::filesystem::path& docs, const study& what, std::vector<block> blocks,
             const std::vector<picture>& pictures) {
     const std::filesystem::path page = docs / "small_models.md", folder = docs / "replication";
     const std::filesystem::path& out = what.s.out;
     for (const block& b : picture_blocks(pictures, "replication")) blocks.push_back(b);
-    const std::string text = with_blocks(content_of(page), blocks, page.string());
-    write(page, with_table_line(text, summary("[the study](replication/tables.md)", what), page.string()));
+    write(page, with_blocks(content_of(page), blocks, page.string()));
     for (const char* name : {"tables.md", "results.csv"}) write(folder / name, content_of(out / name));
     for (const picture& p : pictures) {
         if (p.is_drawn) write(folder / (p.name + ".svg"), content_of(out / (p.name + ".svg")));
     }
 }
 
-void report(const std::string& preset, const study& what, const replication_options& how) {
+void report(const study& what, const replication_options& how) {
     const std::filesystem::path& out = what.s.out;
     const std::vector<block> blocks = study_blocks(what);
     write(out / "tables.md", page_of_tables("Replication: all tables", blocks));
@@ -86,12 +75,6 @@ void report(const std::string& preset, const study& what, const replication_opti
                 out.c_str());
     if (how.record.empty()) return;
     std::filesystem::create_directories(how.record / "replication");
-    if (preset != "small") {
-        record_ablation(how.record, preset, what, blocks);
-        std::printf("written in %s: a line of small_models.md, replication/%s.md and .csv\n", how.record.c_str(),
-                    preset.c_str());
-        return;
-    }
     record(how.record, what, blocks, pictures);
     std::printf("written in %s: the tables of small_models.md, and replication/\n", how.record.c_str());
 }
@@ -100,17 +83,14 @@ void report(const std::string& preset, const study& what, const replication_opti
 
 void run_replication(const std::string& preset, const settings& s, const replication_options& how) {
     require_program("gnuplot", "gnuplot-nox");
-    if (!how.record.empty() && preset.ends_with("trial")) {
-        throw std::runtime_error("demo: --record is not for preset " + preset +
-                                 ", whose runs are too short for results");
+    if (!how.record.empty() && preset == "trial") {
+        throw std::runtime_error("demo: --record is not for preset trial, whose runs are too short for results");
     }
     std::vector<part> parts;
     for (std::uint64_t i = 0; i < how.models; ++i) {
         settings of_model = s;
         of_model.seed = s.first_seed + i;
-        std::vector<method> rows = rows_of(of_model);
-        if (i >= models_of_other_rows) std::erase_if(rows, [](const method& m) { return !m.is_main; });
-        parts.push_back({of_model, rows});
+        parts.push_back({of_model, rows_of(of_model)});
     }
     std::vector<row_result> results;
     if (how.runs) {
@@ -123,7 +103,7 @@ void run_replication(const std::string& preset, const settings& s, const replica
     }
     study what{parts.front().s, study_results(std::move(results)), {}};
     for (const part& p : parts) add_result(work_files(p.s).result_of(pretraining_job), described(p.s), what.models);
-    report(preset, what, how);
+    report(what, how);
 }
 
 }  // namespace demo

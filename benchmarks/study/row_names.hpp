@@ -11,24 +11,18 @@ inline constexpr const char* by_parts = "by parts";
 inline constexpr const char* by_parts_log_scaled = "by parts + log scaling";
 /// The baseline of learned bases: ramp, interpolation and temperature are searched for the model.
 inline constexpr const char* by_parts_searched = "by parts, searched";
-inline constexpr const char* by_parts_temperature = "by parts + learned temperature";
 inline constexpr const char* learned = "learned basis + temperature";
-inline constexpr const char* learned_by_layer = "learned basis + temperature, both by layer";
 /// Half of the budget searches the ramp, half learns over it.
+inline constexpr const char* searched_then_by_head = "by parts, searched, then temperature by head";
 inline constexpr const char* searched_then_learned = "by parts, searched, then learned";
 inline constexpr const char* searched_then_by_layer = "by parts, searched, then learned by layer";
-inline constexpr const char* searched_then_by_layer_from_all =
-    "by parts, searched, then learned by layer, from all tokens";
 inline constexpr const char* learned_by_head = "learned basis + temperature, temperature by head";
-inline constexpr const char* learned_log_scaled = "learned basis, log scaling";
 inline constexpr const char* learned_no_temperature = "learned basis, no temperature";
-inline constexpr const char* constant_field = "constant field + temperature";
 inline constexpr const char* clex_log_time = "CLEX in log time + temperature";
 inline constexpr const char* clex_all_t = "CLEX in log time + temperature, all t";
 inline constexpr const char* five_knots_all_t = "learned basis of five knots + temperature, all t";
-inline constexpr const char* learned_at_4 = "learned basis + temperature at t = 4";
-inline constexpr const char* learned_at_16 = "learned basis + temperature at t = 16";
-inline constexpr const char* clex_over_ntk = "CLEX in log time over NTK + temperature";
+/// Behind the name of a row whose loss is that of copies and values alone.
+inline constexpr const char* from_labels = ", from copies and values";
 // Of the real model.
 inline constexpr const char* by_parts_4_16 = "by parts 4 … 16";
 inline constexpr const char* by_parts_1_32 = "by parts 1 … 32, t = n / 4096";

@@ -71,6 +71,9 @@ void run(const settings& chosen) {
         model = cordage::hf::with_weights(std::move(model), weights);
         learned = learned_in(weights);
     }
+    if (!chosen.layer_type.empty() && model.ropes.empty()) {
+        throw cordage::value_error("cordage_inspect: --layer-type must be left out: the config has no text model");
+    }
     const auto ropes = chosen.layer_type.empty() ? model.ropes : std::vector{model.of(chosen.layer_type)};
     const double length = chosen.length.value_or(model.max_length > 0.0 ? model.max_length : 1.0);
     std::vector<inspect::inspection> all;

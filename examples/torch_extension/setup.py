@@ -4,7 +4,7 @@
 CORDAGE_ARCH      the -march of the machine that will run it; default native (the machine that builds it); any: kernels for
                   AVX-512, AVX2 and baseline x86-64, selected when loaded
 CORDAGE_CUDA      0: without CUDA kernels; 1: with, or an error; default: with, if torch and nvcc have one CUDA version
-TORCH_CUDA_ARCH_LIST  as for torch; default without a GPU: 8.0 and PTX for later ones
+TORCH_CUDA_ARCH_LIST  as for torch; default without a GPU: 8.0, 9.0 and PTX for later ones
 EIGEN_INCLUDE     folder with Eigen/Core, where it is not /usr/include/eigen3
 """
 import os
@@ -62,7 +62,7 @@ def extension(module: str, arch: str, cuda: bool):
              f"-march={arch}"]
     device = ["-std=c++20", "-O2", "-DNDEBUG", "-DCORDAGE_NO_SIMD", "-diag-suppress=20012"]
     if cuda and not torch.cuda.is_available():
-        os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "8.0+PTX")
+        os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "8.0;9.0+PTX")
     kind = cpp_extension.CUDAExtension if cuda else cpp_extension.CppExtension
     return kind(f"cordage_torch.{module}", sources,
                 include_dirs=[str(INCLUDE), str(HERE / "csrc"), eigen_include()],

@@ -190,7 +190,7 @@ TEST_CASE("angles/exact_angles: positions may be a vector, an array, a span or a
     const int row[2] = {4, 5};
     const std::span<const int> span = ids;
     const exact_angles by_vector(b, ids), by_view(b, position_view<int>(ids)), by_span(b, span);
-    const exact_angles<int> by_array(b, row);
+    const exact_angles by_array(b, row);
     CHECK(by_vector.phase(0, 1, 1) == by_view.phase(0, 1, 1));
     CHECK(by_vector.phase(0, 1, 1) == by_span.phase(0, 1, 1));
     CHECK(by_vector.phase(0, 1, 1) == by_array.phase(0, 1, 1));

@@ -31,6 +31,7 @@ TEST_CASE("core/error: a message shows numbers so that they can be typed back") 
     CHECK(message(1000000.0, " ", 1e300, " ", -0.0) == "1000000 1e+300 -0");
     CHECK(message(1.0 / 3.0, " ", 1.0 - 0x1p-53) == "0.3333333333333333 0.9999999999999999");
     CHECK(message(0.1 + 0.2) == "0.30000000000000004");
+    CHECK(message(0.1f, " ", 1.0f / 3.0f, " ", 1e30f) == "0.1 0.33333334 1e+30");
     for (const double x : {1.0 / 3.0, 0.1 + 0.2, std::numeric_limits<double>::max(), 5e-324, 0x1p-1022}) {
         CHECK(std::strtod(message(x).c_str(), nullptr) == x);
     }

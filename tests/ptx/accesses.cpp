@@ -84,6 +84,10 @@ std::byte* access::in_global_memory() const {
         if (reads() && !are_written(i, last->written + at, bytes)) report("uninitialised", place_of(launch, address));
         if (writes()) std::fill_n(last->written + at, bytes, u8{1});
     }
+    std::string race;
+    if (kind == access_kind::read) race = launch.traces.read(*last, at, bytes, i.used_bytes, launch.block);
+    if (kind == access_kind::write) race = launch.traces.write(*last, at, bytes, data, launch.block);
+    if (!race.empty()) report("race between blocks", place_of(launch, address) + ", " + race);
     return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): it is the host's
 }
 

@@ -106,6 +106,23 @@ TEST_CASE("ptx/faults: races between warps are found without a barrier, and only
     check_fault(run_on_shared("st.shared.u32 [words], %thread;"), "race", {"write after write of byte 0"});
     CHECK(run_on_shared("st.shared.u32 [words], 5;").findings.empty());  // the same by all
 }
+TEST_CASE("ptx/faults: what one block writes no other may access, unless it writes the same") {
+    const auto run = [](const std::string& body) {
+        return run_snippet("mov.u32 %r0, %ctaid.x;" + body, threads(1), "", 0, 3);
+    };
+    check_fault(run("st.global.u32 [%out], %r0;"), "race between blocks",
+                {"write of 4 bytes", "byte 0 of a block of 32 bytes", "which block (0, 0, 0) wrote", "2 times"});
+    check_fault(run("setp.eq.u32 %p0, %r0, 0; @%p0 st.global.u32 [%out], 5; @!%p0 ld.global.u32 %r1, [%out];"),
+                "race between blocks", {"read of 4 bytes", "which block (0, 0, 0) wrote"});
+    const snippet_run both = run("ld.global.u32 %r1, [%in]; setp.eq.u32 %p0, %r0, 2; @%p0 st.global.u32 [%in], 5;");
+    check_fault(both, "race between blocks", {"write of 4 bytes", "which several blocks read"});
+    CHECK(run("st.global.u32 [%out], 7;").findings.empty());
+    CHECK(run("red.global.add.u32 [%out], 7;").findings.empty());
+    CHECK(run("mul.wide.u32 %rd0, %r0, 4; add.s64 %rd0, %out, %rd0; ld.global.u32 %r1, [%rd0]; st.global.u32 [%rd0], "
+              "%r0;")
+              .findings.empty());
+}
+
 TEST_CASE("ptx/faults: lanes of a warp race too, unless bar.warp.sync orders them") {
     const std::string write = "st.shared.u32 [%r0], %thread;", read = "ld.shared.u32 %r4, [%r2];",
                       barrier = "bar.warp.sync -1;";

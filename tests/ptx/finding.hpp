@@ -9,8 +9,8 @@
 namespace cordage_test::ptx {
 
 struct finding {
-    std::string
-        kind;  // "out of bounds", "misaligned", "uninitialised", "race", "barrier", "shuffle", "trap", "endless"
+    std::string kind;    // "out of bounds", "misaligned", "uninitialised", "race", "race between blocks", "barrier",
+                         // "shuffle", "trap", "endless"
     std::string what;    // address and block of memory
     std::string kernel;  // demangled
     std::string statement;

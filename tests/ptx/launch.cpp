@@ -63,7 +63,8 @@ std::vector<finding> launch(const kernel_code& kernel, const launch_sizes& sizes
                        {},
                        parameters_of(kernel, arguments),
                        shared_memory(own_bytes + sizes.shared_bytes, 32 * ((threads + 31) / 32)),
-                       std::vector<const memory_block*>(kernel.code.size())};
+                       std::vector<const memory_block*>(kernel.code.size()),
+                       block_traces(memory, sizes.blocks)};
     std::vector<warp> warps = warps_of(state);
     for (state.block.z = 0; state.block.z < sizes.blocks.z; ++state.block.z) {
         for (state.block.y = 0; state.block.y < sizes.blocks.y; ++state.block.y) {

@@ -42,9 +42,9 @@ struct snippet_run {
     std::vector<finding> findings;
 };
 
-/// Runs a snippet in one block of in.size() threads. What it does not write of `out` stays 0.
+/// Runs a snippet in blocks of in.size() threads. What it does not write of `out` stays 0.
 inline snippet_run run_snippet(const std::string& body, std::vector<words> in, const std::string& before = "",
-                               std::size_t shared_bytes = 0) {
+                               std::size_t shared_bytes = 0, u32 blocks = 1) {
     module m(snippet(body, before));
     snippet_run run{std::vector<words>(in.size()), {}};
     const std::array<void*, 2> pointers{in.data(), run.out.data()};
@@ -52,7 +52,7 @@ inline snippet_run run_snippet(const std::string& body, std::vector<words> in, c
     std::vector<memory_block> memory = m.variables();
     memory.push_back(memory_block::of(in.data(), in.size() * sizeof(words)));
     memory.push_back(memory_block::of(run.out.data(), in.size() * sizeof(words)));
-    run.findings = launch(m.kernel("snippet"), {{}, {static_cast<u32>(in.size()), 1, 1}, shared_bytes},
+    run.findings = launch(m.kernel("snippet"), {{blocks, 1, 1}, {static_cast<u32>(in.size()), 1, 1}, shared_bytes},
                           {bytes.first(8), bytes.last(8)}, global_memory(memory), 100'000);
     return run;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ptx/block_traces.hpp"
 #include "ptx/finding.hpp"
 #include "ptx/global_memory.hpp"
 #include "ptx/instruction.hpp"
@@ -25,6 +26,7 @@ struct launch_state {
     std::vector<std::byte> parameters;
     shared_memory shared;
     std::vector<const memory_block*> last_block;  // that each instruction accessed
+    block_traces traces;
     std::vector<finding> findings{};
 
     /// Notes a fault of a lane; further ones of its kind at this instruction are counted.

@@ -146,6 +146,30 @@ TEST_CASE("rotate/formats: int8 with a scale, in place, and to another scale, wh
     });
 }
 
+TEST_CASE("rotate/formats: a norm and a rotation, rounded between as x is stored, not as y") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const auto x = random_bytes(4);
+        const auto weights = random_elements<float>({1, 1, 1, shape.head_dim}, 6);
+        for (const bool is_after : {false, true}) {
+            const rms_norm<float> norm{
+                .weight = weights.data(), .is_after_rotation = is_after, .is_rounded_between = true};
+            auto source = x, between = x, once = x, twice = x;
+            const auto from = int8_view(source), middle = int8_view(between);
+            rotate_forward<Pairing, Backend>(angles,
+                                             from_to(from, int8_view(once, 0.05f), first_lane).normalized(norm));
+            const auto last = from_to(middle, int8_view(twice, 0.05f), first_lane);
+            if (is_after) {
+                rotate_forward<Pairing, Backend>(angles, from_to(from, middle, first_lane));
+                rotate_forward<Pairing, Backend>(angles, last.normalized(norm).unrotated());
+            } else {
+                rotate_forward<Pairing, Backend>(angles, from_to(from, middle).normalized(norm).unrotated());
+                rotate_forward<Pairing, Backend>(angles, last);
+            }
+            CHECK(once == twice);
+        }
+    });
+}
+
 TEST_CASE("rotate/formats: from one type to another, and back") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         auto wide = random_elements<float>(shape, 3);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "model/recipes.hpp"
 #include "text/windows.hpp"
 
 namespace demo {
@@ -39,6 +40,12 @@ batch batch_of(std::span<const window> windows, const IsScored& is_scored) {
 /// Whether the token can be predicted from the preceding ones.
 inline bool is_guessable(const window& w, index_t i) {
     return w.kinds[static_cast<std::size_t>(i)] != token_kind::random;
+}
+
+/// Whether the prediction of tokens[i] is scored.
+inline bool is_scored(scored_tokens which, const window& w, index_t i) {
+    const token_kind kind = w.kinds[static_cast<std::size_t>(i)];
+    return which == scored_tokens::all ? is_guessable(w, i) : kind == token_kind::copied || kind == token_kind::value;
 }
 
 }  // namespace demo

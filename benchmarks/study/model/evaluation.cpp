@@ -72,23 +72,53 @@ void add_observations(const window& w, const guesses& g, index_t number, std::ve
     if (plain > 0) add(measure::plain_loss, 0, sum / static_cast<double>(plain));
 }
 
+// Windows number first ... of a set.
+std::vector<window> windows_of(const settings& s, const window_set& set, index_t length, index_t first, index_t count) {
+    std::vector<window> some;
+    for (index_t number = first; number < first + count; ++number) {
+        generator draw = stream(set.seed, static_cast<std::uint64_t>(length << 32 | number));
+        some.push_back(draw_window(draw, s.windows, set.text, static_cast<token>(s.model.vocabulary), length));
+    }
+    return some;
+}
+
+std::vector<rotary> rotations_of(const settings& s, const reading& how, index_t length) {
+    const double t = cordage::ratio_at(how.schedule, s.rope(), static_cast<double>(length));
+    const std::vector<double> numbers = how.numbers.empty() ? first_numbers(s, how) : how.numbers;
+    return rotaries_at(s, how, at::tensor(numbers, at::kDouble), t, true_positions(length));
+}
+
+// Windows of a length that are read at once.
+index_t windows_at_once(index_t length) { return std::max<index_t>(1, 2048 / length); }
+
 }  // namespace
+
+double searched_loss(const settings& s, const decoder& model, const reading& how, scored_tokens which,
+                     const window_set& set) {
+    const at::NoGradGuard no_gradients;
+    const index_t length = s.learned_length(), count = s.learning.searched_windows;
+    const std::vector<rotary> rotations = rotations_of(s, how, length);
+    double sum = 0.0;
+    index_t tokens = 0;
+    for (index_t first = 0; first < count; first += windows_at_once(length)) {
+        const std::vector<window> some =
+            windows_of(s, set, length, first, std::min(windows_at_once(length), count - first));
+        const batch b = batch_of(some, [&](const window& w, index_t i) { return is_scored(which, w, i); });
+        const at::Tensor logits = model.logits(b.inputs, rotations, b.rows);
+        sum += at::cross_entropy_loss(logits, b.targets, {}, at::Reduction::Sum).item<double>();
+        tokens += b.targets.numel();
+    }
+    return sum / static_cast<double>(tokens);
+}
 
 std::vector<observation> observe(const settings& s, const decoder& model, const reading& how, const window_set& set,
                                  index_t length, index_t count, const progress_report& report) {
     const at::NoGradGuard no_gradients;
-    const double t = cordage::ratio_at(how.schedule, s.rope(), static_cast<double>(length));
-    const std::vector<double> numbers = how.numbers.empty() ? first_numbers(s, how) : how.numbers;
-    const std::vector<rotary> rotations =
-        rotaries_at(s, how, at::tensor(numbers, at::kDouble), t, true_positions(length));
-    const index_t at_once = std::max<index_t>(1, 2048 / length);
+    const std::vector<rotary> rotations = rotations_of(s, how, length);
+    const index_t at_once = windows_at_once(length);
     std::vector<observation> all;
     for (index_t first = 0; first < count; first += at_once) {
-        std::vector<window> some;
-        for (index_t number = first; number < std::min(count, first + at_once); ++number) {
-            generator draw = stream(set.seed, static_cast<std::uint64_t>(length << 32 | number));
-            some.push_back(draw_window(draw, s.windows, set.text, static_cast<token>(s.model.vocabulary), length));
-        }
+        const std::vector<window> some = windows_of(s, set, length, first, std::min(at_once, count - first));
         const std::vector<guesses> of_each = read(model, rotations, some);
         for (std::size_t i = 0; i < some.size(); ++i) {
             add_observations(some[i], of_each[i], first + static_cast<index_t>(i), all);

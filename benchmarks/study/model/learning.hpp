@@ -60,8 +60,14 @@ struct learning_outcome {
 };
 /// @param budget  what may be spent, in token-forwards
 /// @throws cordage::value_error  for a basis that is not finite
-learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
-                               index_t budget, std::span<const token> text, const progress_report& report);
+learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const learned_t& t,
+                               scored_tokens which, index_t budget, std::span<const token> text,
+                               const progress_report& report);
+
+/// The loss that learning minimises, without a gradient: the mean over the scored tokens of settings.searched_windows
+/// windows of learned_length(), in nats.
+double searched_loss(const settings& s, const decoder& model, const reading& how, scored_tokens which,
+                     const window_set& set);
 
 /// All measures of `count` windows of one length, or of each length in settings.ratios.
 std::vector<observation> observe(const settings& s, const decoder& model, const reading& how, const window_set& set,

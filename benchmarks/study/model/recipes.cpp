@@ -12,15 +12,11 @@ namespace demo {
 std::vector<double> first_numbers(const settings& s, const reading& how) {
     const std::vector<double> of_policy = how.policy.parameters();
     std::vector<double> numbers = of_policy;
-    const auto add_exponents = [&](index_t count) { numbers.resize(numbers.size() + static_cast<std::size_t>(count)); };
     switch (how.own) {
         case own_numbers::none:
             break;
-        case own_numbers::temperature_of_layer:
-            add_exponents(s.model.layers);
-            break;
         case own_numbers::temperature_of_head:
-            add_exponents(s.model.layers * s.model.heads);
+            numbers.resize(numbers.size() + static_cast<std::size_t>(s.model.layers * s.model.heads));
             break;
         case own_numbers::all_of_layer:
             for (index_t i = 1; i < s.model.layers; ++i) {
@@ -30,28 +26,18 @@ std::vector<double> first_numbers(const settings& s, const reading& how) {
     return numbers;
 }
 
-number_learning usual_learning(const settings& s) {
-    return {s.learning.t_learned, s.learning.t_learned, s.learning.rate};
-}
-
-learning_step draw_step(generator& draw, const settings& s, const number_learning& how) {
-    double t = how.t_least;
-    if (how.t_most > t) t = std::exp(cordage::draw_real(draw, std::log(t), std::log(how.t_most)));
+learning_step draw_step(generator& draw, const settings& s, const learned_t& range) {
+    double t = range.least;
+    if (range.most > t) t = std::exp(cordage::draw_real(draw, std::log(t), std::log(range.most)));
     const auto length = static_cast<index_t>(std::lround(t * static_cast<double>(s.train_length)));
     const index_t tokens = s.learning.windows * s.learned_length();
     return {static_cast<double>(length) / static_cast<double>(s.train_length), length,
             std::max<index_t>(1, tokens / length)};
 }
 
-std::string described(const settings& s, const number_learning& how) {
-    const number_learning usual = usual_learning(s);
-    std::string text;
-    if (how.t_least != usual.t_least || how.t_most != usual.t_most) {
-        text += formatted(" t %g,%g", how.t_least, how.t_most);
-    }
-    if (how.rate != usual.rate) text += formatted(" rate %g", how.rate);
-    if (how.from != usual.from) text += formatted(" from %d", static_cast<int>(how.from));
-    return text;
+std::string described(const settings& s, const learned_t& t) {
+    const double usual = s.learning.t_learned;
+    return t.least == usual && t.most == usual ? "" : formatted(" t %g,%g", t.least, t.most);
 }
 
 std::string described(const settings& s, const reading& how) {

@@ -15,9 +15,10 @@
 
 namespace demo {
 
-/// Which numbers differ between layers or heads: none; an exponent e, which multiplies scores by tau(t)^e with the tau
-/// of log scaling, in addition to the policy's temperature; or all numbers of the policy, by layer.
-enum class own_numbers { none, temperature_of_layer, temperature_of_head, all_of_layer };
+/// Which numbers differ between layers or heads: none; of each head an exponent e, which multiplies its scores by
+/// tau(t)^e with the tau of log scaling, in addition to the policy's temperature; or all numbers of the policy, by
+/// layer.
+enum class own_numbers { none, temperature_of_head, all_of_layer };
 
 /// How a model reads a window: a policy, and the schedule that gives t for the window's length.
 struct reading {
@@ -31,20 +32,15 @@ struct reading {
 /// (0), by layer and head.
 std::vector<double> first_numbers(const settings& s, const reading& how);
 
-/// The tokens whose loss is minimised: copies and values; all predictable tokens; predictable tokens in the window's
-/// last quarter.
-enum class learned_tokens { copies_and_values, all, last_quarter };
+/// The tokens whose mean loss a search or learning minimises: all that can be predicted, which any text has; or copies
+/// and values, which only a text of known tasks has.
+enum class scored_tokens { all, copies_and_values };
 
-/// How a row's numbers are learned with frozen weights: steps of Adam until settings.budget() is spent.
-struct number_learning {
-    double t_least, t_most;  ///< range of t of a step, log-uniform; equal: fixed t
-    double rate;             ///< decays to zero
-    learned_tokens from = learned_tokens::copies_and_values;
-    bool learns_temperature = true;  ///< the last two numbers
+/// The t of the steps that learn a row's numbers with frozen weights, by Adam until settings.budget() is spent:
+/// log-uniform between two bounds.
+struct learned_t {
+    double least, most;
 };
-
-/// The values of settings.learning.
-number_learning usual_learning(const settings& s);
 
 /// The windows of one step; the number of tokens is about the same for every length.
 struct learning_step {
@@ -52,11 +48,11 @@ struct learning_step {
     index_t length, windows;
     index_t token_forwards() const { return 3 * length * windows; }  ///< a gradient step counts 3
 };
-learning_step draw_step(generator& draw, const settings& s, const number_learning& how);
+learning_step draw_step(generator& draw, const settings& s, const learned_t& range);
 
 /// These settings on one line, appended to that of `settings`. Results with equal lines belong to the same experiment.
 /// Empty for defaults.
-std::string described(const settings& s, const number_learning& how);
+std::string described(const settings& s, const learned_t& t);
 std::string described(const settings& s, const reading& how);
 
 }  // namespace demo

@@ -56,23 +56,16 @@ double add_gradients(const decoder& model, const batch& b, const std::vector<rot
     return loss.item<double>();
 }
 
-constexpr std::size_t temperature_numbers = 2;  // ln slope and power, the last of a tempered policy
-
-// Adam of a policy's numbers; without numbers it does nothing.
+// Adam of a policy's numbers.
 class number_optimizer {
  public:
-    // The last `steady` numbers do not learn.
-    explicit number_optimizer(const std::vector<double>& first, std::size_t steady = 0)
-        : numbers_(at::tensor(first, at::kDouble).requires_grad_(!first.empty())),
-          steady_(static_cast<std::int64_t>(steady)),
+    explicit number_optimizer(const std::vector<double>& first)
+        : numbers_(at::tensor(first, at::kDouble).requires_grad_(true)),
           adam_({numbers_}, torch::optim::AdamOptions()) {}
 
     const at::Tensor& numbers() const { return numbers_; }
     void step(double rate) {
-        if (numbers_.numel() == 0) return;
         static_cast<torch::optim::AdamOptions&>(adam_.param_groups().front().options()).lr(rate);
-        // Adam's step of a gradient that was always 0 is 0.
-        if (steady_ > 0) numbers_.mutable_grad().slice(0, numbers_.numel() - steady_).zero_();
         adam_.step();
         adam_.zero_grad();
     }
@@ -83,7 +76,6 @@ class number_optimizer {
 
  private:
     at::Tensor numbers_;
-    std::int64_t steady_;
     torch::optim::Adam adam_;
 };
 
@@ -133,19 +125,6 @@ class pretrainer {
     generator draw_;
 };
 
-bool is_learned(learned_tokens from, const window& w, index_t i) {
-    const token_kind kind = w.kinds[static_cast<std::size_t>(i)];
-    switch (from) {
-        case learned_tokens::copies_and_values:
-            return kind == token_kind::copied || kind == token_kind::value;
-        case learned_tokens::all:
-            return is_guessable(w, i);
-        case learned_tokens::last_quarter:
-            return is_guessable(w, i) && 4 * i > 3 * w.length();
-    }
-    return false;
-}
-
 }  // namespace
 
 void prepare_libtorch() { at::set_num_threads(1); }
@@ -176,20 +155,20 @@ pretrained pretrain(const settings& s, const corpus& text, const progress_report
     return made;
 }
 
-learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const number_learning& by,
-                               index_t budget, std::span<const token> text, const progress_report& report) {
-    const std::vector<double> first = first_numbers(s, how);
-    number_optimizer optimizer(first, by.learns_temperature ? 0 : temperature_numbers);
+learning_outcome learn_numbers(const settings& s, const decoder& model, const reading& how, const learned_t& t,
+                               scored_tokens which, index_t budget, std::span<const token> text,
+                               const progress_report& report) {
+    number_optimizer optimizer(first_numbers(s, how));
     generator draw = stream(s.seed, 3), draw_t = stream(s.seed, 4);
-    const auto is_scored = [&](const window& w, index_t i) { return is_learned(by.from, w, i); };
+    const auto scored = [&](const window& w, index_t i) { return is_scored(which, w, i); };
     index_t spent = 0;
     while (true) {
-        const learning_step step = draw_step(draw_t, s, by);
+        const learning_step step = draw_step(draw_t, s, t);
         if (spent + step.token_forwards() > budget) break;
         const auto windows = draw_windows(draw, s, text, step.windows, step.length);
-        add_gradients(model, batch_of(windows, is_scored),
+        add_gradients(model, batch_of(windows, scored),
                       rotaries_at(s, how, optimizer.numbers(), step.t, true_positions(step.length)));
-        optimizer.step(by.rate * rate_factor(spent, budget, 0.0));
+        optimizer.step(s.learning.rate * rate_factor(spent, budget, 0.0));
         spent += step.token_forwards();
         report(static_cast<double>(spent) / static_cast<double>(budget));
     }

@@ -45,9 +45,6 @@ struct claim_group {
 /// The claims, by subject.
 std::vector<claim_group> study_claims();
 
-/// Those of study_claims that need none but these rows.
-std::vector<claim_group> claims_about(const std::vector<std::string>& rows);
-
 /// The outcome of one claim.
 struct finding {
     verdict all;                  ///< supported if all parts are; refuted if one is, after Holm's correction over them

@@ -25,14 +25,12 @@ std::string colour_of(const std::string& row) {
                                                             {row::clex_all_n, "#d55e00"},
                                                             {row::by_parts_log_scaled, "#0072b2"},
                                                             {row::by_parts_searched, "#b8860b"},
-                                                            {row::by_parts_temperature, "#009e73"},
+                                                            {row::searched_then_by_head, "#009e73"},
                                                             {row::learned, "#d55e00"},
                                                             {row::searched_then_learned, "#a01020"},
                                                             {row::searched_then_by_layer, "#a01020"},
-                                                            {row::constant_field, "#7a5230"},
                                                             {row::clex_log_time, "#a0307d"},
-                                                            {row::clex_all_t, "#e377c2"},
-                                                            {row::clex_over_ntk, "#6a5acd"}};
+                                                            {row::clex_all_t, "#e377c2"}};
     if (const auto own = colours.find(row); own != colours.end()) return own->second;
     const std::string suffix = " + log scaling";
     return row.ends_with(suffix) ? colour_of(row.substr(0, row.size() - suffix.size())) : "#bbbbbb";

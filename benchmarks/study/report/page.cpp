@@ -52,20 +52,4 @@ std::string with_blocks(const std::string& page, const std::vector<block>& block
     return made + page.substr(at);
 }
 
-std::string with_table_line(const std::string& page, const std::string& table, const std::string& name) {
-    const std::size_t head_end = table.find('\n', table.find('\n') + 1) + 1;
-    const std::string head = table.substr(0, head_end), line = table.substr(head_end);
-    const std::string first_cell = line.substr(0, line.find(" |") + 2);
-    std::size_t at = page.find(head);
-    if (at == page.npos) {
-        throw std::runtime_error(name + ": no table begins with '" + head.substr(0, head.find('\n')) + "'");
-    }
-    at += head_end;
-    const auto is_at = [&](const std::string& text) { return page.compare(at, text.size(), text) == 0; };
-    const auto next_line = [&] { return std::min(page.find('\n', at), page.size() - 1) + 1; };
-    while (is_at("| ") && !is_at(first_cell)) at = next_line();
-    const std::size_t rest = is_at(first_cell) ? next_line() : at;
-    return page.substr(0, at) + line + page.substr(rest);
-}
-
 }  // namespace demo

@@ -17,12 +17,4 @@ namespace demo {
 ///                             name, or two marks of one name
 std::string with_blocks(const std::string& page, const std::vector<block>& blocks, const std::string& name);
 
-/// Returns the page with a line of one of its tables replaced, or added below the others if none begins with the same
-/// cell.
-///
-/// @param table  the table's first two lines, and that line
-/// @param name   name of the page, for messages
-/// @throws std::runtime_error  "NAME: ..." if the page does not have the first two lines
-std::string with_table_line(const std::string& page, const std::string& table, const std::string& name);
-
 }  // namespace demo

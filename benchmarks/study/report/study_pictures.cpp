@@ -20,15 +20,13 @@ constexpr pictured parts{row::by_parts, "by parts", false};
 constexpr pictured parts_log{row::by_parts_log_scaled, "by parts + log scaling", false};
 constexpr pictured parts_searched{row::by_parts_searched, "by parts, searched"};
 constexpr pictured table{row::learned, "basis + temperature"};
-constexpr pictured by_head{row::learned_by_head, "one basis, by head"};
+constexpr pictured by_head{row::searched_then_by_head, "searched, then by head"};
 constexpr pictured both{row::searched_then_by_layer, "searched, then by layer"};
 constexpr pictured clex{row::clex_log_time, "CLEX in log time"};
-constexpr pictured clex_ntk{row::clex_over_ntk, "CLEX over NTK-aware"};
-constexpr pictured field{row::constant_field, "constant field"};
 
 const few_rows of_matches{none, parts_log, parts_searched, by_head, clex, both};
-const few_rows of_losses{none, parts, parts_log, parts_searched, table, clex, both};
-const few_rows of_bases{table, field, clex, clex_ntk, parts};  // in this order, the last above
+const few_rows of_losses{none, parts, parts_log, parts_searched, by_head, table, both};
+const few_rows of_bases{table, clex, parts};  // in this order, the last above
 const few_rows* const of_panels[] = {&of_matches, &of_losses, &of_bases};
 
 long n(index_t count) { return static_cast<long>(count); }
@@ -99,7 +97,7 @@ panel panel_of_bases(const study& what, const std::string& title) {
 std::vector<panel> bases(const study& what) {
     panel means = panel_of_bases(what, "means over models"),
           models = panel_of_bases(what, "learned on each model, as a table");
-    const std::vector<method> rows = study_methods(what.s);
+    const std::vector<method> rows = rows_of(what.s);
     if (what.rows.has_row(table.row)) {
         const auto m = std::find_if(rows.begin(), rows.end(), [&](const method& r) { return r.name == table.row; });
         pictured shown = table;
@@ -137,21 +135,17 @@ const std::vector<std::string> of_reach{row::no_scaling,
                                         "NTK-aware + log scaling",
                                         "YaRN",
                                         "YaRN + log scaling",
-                                        "YaRN, searched",
                                         row::by_parts,
                                         row::by_parts_log_scaled,
-                                        row::by_parts_temperature,
                                         row::by_parts_searched,
                                         row::learned,
+                                        row::learned_by_head,
+                                        row::searched_then_by_head,
                                         row::searched_then_learned,
                                         row::searched_then_by_layer,
-                                        row::learned_by_layer,
-                                        row::learned_at_16,
                                         row::five_knots_all_t,
-                                        row::constant_field,
                                         row::clex_log_time,
-                                        row::clex_all_t,
-                                        row::clex_over_ntk};
+                                        row::clex_all_t};
 
 bool draw_reach(const study& what, const std::string& name, const std::filesystem::path& folder) {
     std::vector<std::string> rows;

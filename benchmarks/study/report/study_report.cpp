@@ -3,6 +3,7 @@
 #include "report/study_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -68,6 +69,18 @@ std::string differences(const study& what, measure of) {
     });
 }
 
+// Perplexity of plain text by length, and beside it what is found: doing nothing is the first row.
+std::string perplexities(const study& what) {
+    std::vector<std::string> columns = names_of_lengths(what);
+    columns.push_back(formatted("match at %ldL", n(static_cast<index_t>(what.s.learning.t_learned))));
+    const std::size_t ratios = what.s.ratios.size();
+    return table_of_rows(what, columns, [&](const std::string& row, std::size_t i) {
+        if (i == ratios) return formatted("%.2f", what.rows.mean(row, {measure::match, what.s.learned_length()}).mean);
+        return formatted(
+            "%.1f", std::exp(what.rows.mean(row, {measure::plain_loss, what.s.ratios[i] * what.s.train_length}).mean));
+    });
+}
+
 std::string matches_by_distance(const study& what, index_t length) {
     const auto octaves = octaves_of(what.rows.all().front(), measure::match, length);
     std::vector<std::string> columns;
@@ -85,12 +98,11 @@ struct contrast {
     const char *first, *second;
 };
 
-// Written down before the models of seeds 12 to 17 were trained; those of 1 to 11 had been seen in earlier studies.
-constexpr contrast contrasts[] = {{row::searched_then_by_layer, row::by_parts_searched},
-                                  {row::clex_log_time, row::learned}};
+// Written down before any row of the models of seeds 18 to 22 was run.
+constexpr contrast contrasts[] = {{row::searched_then_by_head, row::by_parts_searched},
+                                  {row::clex_all_t, row::five_knots_all_t}};
 
 std::string table_of_contrasts(const study& what) {
-    if (what.s.rows == row_set::few && what.s.first_seed == 1) return {};  // an ablation, of models seen before
     const place where{measure::match, what.s.learned_length()};
     std::vector<contrast> run;
     std::vector<estimate> estimates;
@@ -119,34 +131,6 @@ std::string table_of_contrasts(const study& what) {
     return markdown_table({"contrast", formatted("match at %ld", n(where.length)), "p", "Holm's p",
                            "found by one alone", "McNemar's p", "first is better"},
                           lines);
-}
-
-// Basis by temperature; nothing where these rows are not made.
-std::string table_of_temperatures(const study& what) {
-    if (what.s.rows == row_set::few) return {};
-    struct basis {
-        const char *name, *none, *log_scaling, *learned;
-    };
-    constexpr basis bases[] = {{"by parts", row::by_parts, row::by_parts_log_scaled, row::by_parts_temperature},
-                               {"learned", row::learned_no_temperature, row::learned_log_scaled, row::learned}};
-    const index_t lengths[] = {what.s.learned_length(), what.s.longest()};
-    std::vector<std::string> columns{"basis"};
-    for (const index_t length : lengths) {
-        for (const char* temperature : {"none", "log scaling", "learned"}) {
-            columns.push_back(said_length(length, what.s.train_length) + ", " + temperature);
-        }
-    }
-    std::vector<table_line> lines;
-    for (const basis& b : bases) {
-        table_line& line = lines.emplace_back(table_line{b.name, {}});
-        for (const index_t length : lengths) {
-            for (const char* row : {b.none, b.log_scaling, b.learned}) {
-                line.cells.push_back(what.rows.has_row(row) ? said(what.rows.mean(row, {measure::match, length}), 3)
-                                                            : "");
-            }
-        }
-    }
-    return markdown_table(columns, lines);
 }
 
 double least_match_by_octave(const study& what, const row_result& model) {
@@ -209,15 +193,6 @@ std::string said_ratios(const settings& s) {
     return text;
 }
 
-std::string said_text(const settings& s) {
-    const char* parts = s.text == corpus_kind::perl_manuals
-                            ? "Perl's manuals, whole pages each: of every twelve pages one for the gate and all "
-                              "choices (*dev*), one for the tables (*test*), the others for training"
-                            : "the King James Bible: Genesis to Acts for training, Romans to Colossians for the gate "
-                              "and all choices (*dev*), 1 Thessalonians to Revelation for the tables (*test*)";
-    return formatted("The text is %s.", parts) + (s.evaluate_on_dev ? " In this run the tables, too, are of dev." : "");
-}
-
 std::string said_setting(const study& what) {
     const settings& s = what.s;
     const pretraining_run& run = s.pretraining;
@@ -226,7 +201,10 @@ std::string said_setting(const study& what) {
         "k. Its byte-pair encoding has %ld tokens; L = %ld; the base is %g.\n\n",
         n(s.model.width), n(s.model.layers), n(s.model.heads), n(s.model.head_dim()), n(s.model.vocabulary),
         n(s.train_length), s.theta_base);
-    text += said_text(s);
+    text +=
+        "The text is the King James Bible: Genesis to Acts for training, Romans to Colossians for the gate and all "
+        "choices (*dev*), 1 Thessalonians to Revelation for the tables (*test*).";
+    if (s.evaluate_on_dev) text += " In this run the tables, too, are of dev.";
     text += formatted(
         " A window is running text with copied spans and records. For each %ld tokens there is one copied span of %ld "
         "to %ld tokens; half of these spans are random tokens. For each %ld tokens there is one record: a mark, a key "
@@ -244,9 +222,10 @@ std::string said_setting(const study& what) {
     const index_t a_trial = s.learning.searched_windows * s.learned_length();
     text += formatted(
         "Then the weights are frozen. A row reads windows of n tokens at t = max(1, n/L), for n = %s. A row that "
-        "learns takes %ld steps of Adam (rate %g) on %ld windows of %ld tokens of training text at t = %g, from the "
-        "loss of copied and value tokens. That is %ld token-forwards; a gradient step counts as three. A row that "
-        "searches may spend as many on the same loss: %ld trials of %ld dev windows. The tables are of %ld windows of "
+        "learns takes %ld steps of Adam (rate %g) on %ld fresh windows of %ld tokens of training text at t = %g, from "
+        "the mean loss of all tokens that can be predicted, or of copied and value tokens alone where its name says "
+        "so. That is %ld token-forwards; a gradient step counts as three. A row that searches may spend as many on "
+        "the same loss: %ld trials of the same %ld dev windows. The tables are of %ld windows of "
         "%ld tokens and of up to %ld windows of each shorter length, the same for all rows and models.\n",
         said_ratios(s).c_str(), n(s.learning.steps), s.learning.rate, n(s.learning.windows), n(s.learned_length()),
         s.learning.t_learned, n(s.budget()), n(s.budget() / a_trial), n(s.learning.searched_windows),
@@ -274,18 +253,16 @@ std::string said_results(const study& what) {
 }  // namespace
 
 std::vector<block> study_blocks(const study& what) {
-    std::vector<std::string> rows;
-    for (const method& m : rows_of(what.s)) rows.push_back(m.name);
     return {
         {"results", "Results", said_results(what)},
-        {"claims", "Claims", claims_in_markdown(claims_about(rows), what.rows, what.s.train_length, "###")},
+        {"claims", "Claims", claims_in_markdown(study_claims(), what.rows, what.s.train_length, "###")},
         {"contrasts", "The two contrasts", table_of_contrasts(what)},
+        {"perplexities", "Perplexity of plain text", perplexities(what)},
         {"matches", "Match by the length of the window, and reach", matches(what)},
         {"differences", "Match against *by parts, searched*", differences(what, measure::match)},
         {"copied", "Loss of copied tokens against *by parts, searched*, nats", differences(what, measure::copy_loss)},
         {"plain", "Loss of plain tokens against *by parts, searched*, nats", differences(what, measure::plain_loss)},
         {"distances", "Match by distance at the longest length", matches_by_distance(what, what.s.longest())},
-        {"temperatures", "Basis and temperature", table_of_temperatures(what)},
         {"models", "Models", table_of_models(what)},
         {"costs", "Costs", table_of_costs(what)},
         {"setting", "Setting", said_setting(what)}};
@@ -301,36 +278,6 @@ std::string page_of_tables(const std::string& title, const std::vector<block>& b
         if (!b.text.empty()) text += "\n## " + b.title + "\n\n" + b.text;
     }
     return text;
-}
-
-std::string summary(const std::string& name, const study& what) {
-    const index_t learned_length = what.s.learned_length();
-    const auto gain = [&](measure of, index_t length) -> std::string {
-        if (!what.rows.can_compare(row::searched_then_by_layer, row::by_parts_searched)) return "";
-        return said_with_sign(what.rows.difference(row::searched_then_by_layer, row::by_parts_searched, {of, length}),
-                              3);
-    };
-    const auto ahead = [&]() -> std::string {
-        if (!what.rows.can_compare(row::searched_then_by_layer, row::by_parts_searched)) return "";
-        const auto found = what.rows.models_ahead(row::searched_then_by_layer, row::by_parts_searched,
-                                                  {measure::match, learned_length});
-        return formatted("%ld of %ld", n(found.models), n(found.of));
-    };
-    std::vector<std::string> columns{"setting", "models"};
-    table_line line{name, {formatted("%zu", what.rows.seeds(what.rows.rows().front()).size())}};
-    for (const char* row : {row::no_scaling, row::by_parts_log_scaled, row::by_parts_searched, row::learned,
-                            row::learned_by_layer, row::searched_then_by_layer, row::clex_log_time}) {
-        columns.push_back(row);
-        const bool is_there = what.rows.has_row(row);
-        line.cells.push_back(is_there ? formatted("%.3f", what.rows.mean(row, {measure::match, learned_length}).mean)
-                                      : "");
-    }
-    columns.insert(columns.end(),
-                   {"searched, then learned by layer − searched", "ahead on", "at 16L", "copy loss at 8L"});
-    line.cells.insert(line.cells.end(),
-                      {gain(measure::match, learned_length), ahead(), gain(measure::match, 2 * learned_length),
-                       gain(measure::copy_loss, learned_length)});
-    return markdown_table(columns, {line});
 }
 
 std::string as_csv(const study& what) {

@@ -30,12 +30,6 @@ std::vector<block> study_blocks(const study& what);
 /// A page of blocks under headings, as tables.md.
 std::string page_of_tables(const std::string& title, const std::vector<block>& blocks);
 
-/// A table of one line, of the study or an ablation: match at the t that is learned, row by row, and what a basis for
-/// each layer gains over the searched closed form there and at twice the length.
-///
-/// @param name  the line's first cell
-std::string summary(const std::string& name, const study& what);
-
 /// row,measure,length,distance_from,model,count,mean,half_width: every measure by length, and matches by octaves of
 /// distance; model is "all" or, without a half_width, one seed.
 std::string as_csv(const study& what);

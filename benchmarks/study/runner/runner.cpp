@@ -24,7 +24,7 @@ void make_folder(const std::filesystem::path& folder) {
 }
 
 void make_tokens(const settings& s, progress& shown) {
-    const split_text text = text_of(s.text);
+    const split_text text = king_james();
     byte_pairs encoding(text.train, static_cast<std::size_t>(s.model.vocabulary) - 1);  // the last token is the mark
     const corpus tokens{encoding.encode(text.train), encoding.encode(text.dev), encoding.encode(text.test)};
     save(tokens, work_files(s).tokens);

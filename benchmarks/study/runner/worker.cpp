@@ -27,19 +27,19 @@ void make_model(const settings& s, const corpus& tokens, row_result& r, const pr
     if (passes_gate(s, made.seen)) save(*made.model, work_files(s).model);
 }
 
-// Of windows that no row is evaluated on, at the t that is learned; copies and values count alike.
+// Of windows that no row is evaluated on, the same in every trial, at the t that is learned.
 search_result search(const settings& s, const method& how, const decoder& model, std::span<const token> dev,
                      const progress_report& report) {
-    const index_t windows = s.learning.searched_windows, length = s.learned_length();
+    const index_t a_trial = s.learning.searched_windows * s.learned_length();
     index_t spent = 0;
     const auto loss_at = [&](std::span<const double> point) {
-        const reading reads{how.search->policy_at(point)};
-        const auto seen = observe(s, model, reads, {dev, choosing_windows}, length, windows, [](double) {});
-        spent += windows * length;
+        const double loss =
+            searched_loss(s, model, {how.search->policy_at(point)}, how.scored, {dev, choosing_windows});
+        spent += a_trial;
         report(static_cast<double>(spent) / static_cast<double>(how.search_budget(s)));
-        return mean_of(seen, measure::copy_loss) + mean_of(seen, measure::value_loss);
+        return loss;
     };
-    return how.search->find({loss_at, windows * length}, how.search_budget(s));
+    return how.search->find({loss_at, a_trial}, how.search_budget(s));
 }
 
 void make_row(const settings& s, const method& how, const corpus& tokens, row_result& r,
@@ -55,8 +55,8 @@ void make_row(const settings& s, const method& how, const corpus& tokens, row_re
         reads.policy = how.search->policy_at(r.policy_parameters);
     }
     if (how.learning) {
-        const learning_outcome found =
-            learn_numbers(s, *model, reads, *how.learning, s.budget() - r.token_forwards, tokens.train, report_some);
+        const learning_outcome found = learn_numbers(s, *model, reads, *how.learning, how.scored,
+                                                     s.budget() - r.token_forwards, tokens.train, report_some);
         reads.numbers = found.numbers;
         r.policy_parameters.insert(r.policy_parameters.end(), found.numbers.begin(), found.numbers.end());
         r.token_forwards += found.token_forwards;

@@ -2,16 +2,11 @@
 // Fetching and splitting the text.
 #include "text/text.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
-#include <vector>
 
 #include "runner/programs.hpp"
 
@@ -26,27 +21,6 @@ std::string output_of(const char* command) {
     while (const std::size_t count = std::fread(part.data(), 1, part.size(), pipe)) output.append(part.data(), count);
     if (pclose(pipe) != 0) throw std::runtime_error(std::string("demo: '") + command + "' failed");
     return output;
-}
-
-// All pages under a folder, in the order of their names: of twelve the eleventh to dev and the twelfth to test.
-template <class IsPage>
-split_text split_pages(const std::filesystem::path& folder, const std::string& package, const IsPage& is_page) {
-    std::vector<std::filesystem::path> pages;
-    std::error_code failure;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, failure)) {
-        if (entry.is_regular_file() && is_page(entry.path())) pages.push_back(entry.path());
-    }
-    if (pages.size() < 24) {
-        throw std::runtime_error("demo: " + folder.string() + " must hold the pages of Debian's package " + package);
-    }
-    std::sort(pages.begin(), pages.end());
-    split_text split;
-    for (std::size_t i = 0; i < pages.size(); ++i) {
-        std::string& part = i % 12 == 10 ? split.dev : i % 12 == 11 ? split.test : split.train;
-        std::ifstream in(pages[i], std::ios::binary);
-        part.append(std::istreambuf_iterator<char>(in), {});
-    }
-    return split;
 }
 
 }  // namespace
@@ -69,27 +43,9 @@ split_text split_verses(const std::string& verses) {
     return split;
 }
 
-split_text perl_manuals() {
-    return split_pages("/usr/share/perl", "perl-doc", [](const std::filesystem::path& page) {
-        const std::string name = page.filename().string();
-        const bool is_log = name.ends_with("delta.pod") || name == "perltoc.pod" || name == "perlhist.pod";
-        return name.starts_with("perl") && name.ends_with(".pod") && !is_log;
-    });
-}
-
 split_text king_james() {
     require_program("bible", "bible-kjv and bible-kjv-text");
     return split_verses(output_of("bible -f gen1:1-rev22:21"));
-}
-
-split_text text_of(corpus_kind kind) {
-    switch (kind) {
-        case corpus_kind::king_james:
-            return king_james();
-        case corpus_kind::perl_manuals:
-            return perl_manuals();
-    }
-    throw std::runtime_error("demo: no such text");
 }
 
 }  // namespace demo

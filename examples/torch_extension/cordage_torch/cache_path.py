@@ -114,7 +114,8 @@ def move(cache: PagedCache, from_slots: Tensor, to_slots: Tensor, *, from_positi
          inv_freq: Tensor, attention_factor: float | Tensor = 1.0, from_inv_freq: Tensor | None = None,
          from_attention_factor: float | Tensor | None = None, interleaved: bool = False) -> None:
     """Rotates cached keys to other positions, another basis, or both, and moves them to other slots, with their values, in
-    one pass (on a GPU in two). The angle is the exact difference; quantised keys that are not rotated keep their bytes.
+    one pass (on a GPU in two). The angle is the exact difference; quantised keys that are not rotated keep their bytes (on a
+    GPU in place; in other slots they are quantised again).
 
         move(cache, old_slots, new_slots, from_position_ids=old_ids, position_ids=new_ids, inv_freq=inv_freq)
 

@@ -71,8 +71,9 @@ concept angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
 ///   angle(row, token, pair) = position(row, token, axis(pair)) * inv_freq(basis_index(row, token))[pair]
 ///
 /// If positions have one axis, axes() and axis(pair) may be omitted; if all tokens have one basis, bases() and
-/// basis_index(row, token). A source with several bases whose tokens of a row all have one may say so, with a member
-/// has_basis_of_token() that returns false: gradients to frequencies then take less memory.
+/// basis_index(row, token). A source of several bases may have a member has_basis_of_token() that returns false, which
+/// says: rows have a basis each, or equal runs of rows share one, in the order of the bases, basis_index(row, token) =
+/// row * bases() / batch(). Gradients to frequencies then take less memory.
 template <class S>
 concept differentiable_angle_source = angles_of_tokens<S> && requires(const S& s, index_t i) {
     { s.position(i, i, i) } -> std::same_as<double>;          // of (row, token, axis)

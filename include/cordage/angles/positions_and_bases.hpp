@@ -207,6 +207,10 @@ struct position_of<Row> {
         "cordage: positions are int32, int64, float or double, or of a type that has position_traits; convert "
         "a row of others, such as unsigned numbers");
 };
+template <position_type P, std::size_t Count>
+struct position_of<P[Count]> {
+    using type = P;
+};
 template <position_type P>
 struct position_of<position_view<P>> {
     using type = P;

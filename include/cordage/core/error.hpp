@@ -32,13 +32,14 @@ struct shape_error : error {
     using error::error;
 };
 
-/// The decimal text of a number with the fewest of 15, 16 or 17 significant digits that reads back as the same number:
-/// 0.1, not 0.10000000000000001.
-inline std::string digits_of(double number) {
+/// The decimal text of a number with the fewest significant digits, from `digits` on, that reads back as the same
+/// number: 0.1, not 0.10000000000000001.
+template <std::floating_point T>
+std::string digits_of(T number, int digits = 15) {
     char text[32];
-    for (int digits = 15;; ++digits) {
+    for (;; ++digits) {
         char* const end = std::to_chars(text, text + 32, number, std::chars_format::general, digits).ptr;
-        double read = 0.0;
+        T read = 0;
         std::from_chars(text, end, read);
         if (digits == 17 || read == number) return std::string(text, end);
     }
@@ -53,7 +54,8 @@ class message_part {
     message_part(std::string_view text) : text_(text) {}
     message_part(const std::string& text) : text_(text) {}
     message_part(const void* address) : kind_(kind::address), natural_(reinterpret_cast<std::uintptr_t>(address)) {}
-    message_part(std::floating_point auto number) : kind_(kind::real), real_(number) {}
+    message_part(double number) : kind_(kind::real), real_(number) {}
+    message_part(float number) : kind_(kind::single), real_(number) {}
     message_part(std::signed_integral auto number) : kind_(kind::whole), whole_(number) {}
     message_part(std::unsigned_integral auto number) : kind_(kind::natural), natural_(number) {}
 
@@ -61,6 +63,7 @@ class message_part {
     std::string text() const {
         if (kind_ == kind::text) return std::string(text_);
         if (kind_ == kind::real) return digits_of(real_);
+        if (kind_ == kind::single) return digits_of(static_cast<float>(real_), 6);
         if (kind_ == kind::whole) return std::to_string(whole_);
         if (kind_ == kind::natural || natural_ == 0) return std::to_string(natural_);
         char digits[16];
@@ -68,7 +71,7 @@ class message_part {
     }
 
  private:
-    enum class kind { text, address, real, whole, natural } kind_ = kind::text;
+    enum class kind { text, address, real, single, whole, natural } kind_ = kind::text;
     union {
         std::string_view text_;
         double real_;

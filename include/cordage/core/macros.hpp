@@ -23,6 +23,12 @@
 #define CORDAGE_ONE_BODY __attribute__((noinline, noclone))
 #endif
 
+/// Whether device code converts fp8 by instructions: from compute capability 8.9 on, where ptxas knows them since 12.1.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 900 || (__CUDA_ARCH__ >= 890 && defined(__CUDACC_VER_MAJOR__) && \
+                                                        __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201))
+#define CORDAGE_HAS_FP8_INSTRUCTIONS
+#endif
+
 /// Marks a function that GPU kernels also call. Empty without a CUDA compiler.
 #if defined(__CUDACC__) || defined(__CUDA__)
 #define CORDAGE_HOST_DEVICE __host__ __device__

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A learned factor on queries by head and position, and its gradients; stage attention.
+// A learned factor on queries by head and position, and its gradients; a component of models.
 #pragma once
 
 #include <cmath>

@@ -69,14 +69,14 @@ template <class Fp8, class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept {
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+#if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
     constexpr bool is_by_hardware = Fp8::sign == 0x80u;  // same bits as below
 #else
     constexpr bool is_by_hardware = false;
 #endif
     if constexpr (is_by_hardware) {
         std::uint16_t both = 0;
-#if defined(__CUDA_ARCH__)
+#if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
         if constexpr (Fp8::shift == 20) {
             asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(0.0f), "f"(x));
         } else {
@@ -106,14 +106,14 @@ template <class Fp8, class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane from_fp8_bits(const typename lane_traits<Lane>::word& code) noexcept {
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+#if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
     constexpr bool is_by_hardware = Fp8::sign == 0x80u;
 #else
     constexpr bool is_by_hardware = false;
 #endif
     if constexpr (is_by_hardware) {
         float x = 0.0f;
-#if defined(__CUDA_ARCH__)
+#if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
         const auto both = static_cast<std::uint16_t>(code & 0xffu);
         std::uint32_t halves;
         if constexpr (Fp8::shift == 20) {

@@ -53,16 +53,22 @@ class operand {
     /// The same operand with its heads normalized before they are rotated, or after.
     template <class W = float>
     CORDAGE_ALWAYS_INLINE operand<X, Y, XFormat, YFormat, rms_norm<W>> normalized(const rms_norm<W>& of_heads) const {
-        return {x, y, first_lane, of_heads, is_rotated_};
+        operand<X, Y, XFormat, YFormat, rms_norm<W>> made(x, y, first_lane, of_heads, is_rotated_);
+        return writes_free_slots_ ? made.to_free_slots() : made;
     }
     template <class W>
     auto normalized(const W&) const {
         static_assert(!sizeof(W*), "cordage: normalized takes a norm: normalized(rms_norm<>{.weight = weight})");
     }
     /// The same operand without rotation, for v, which is copied into a cache by the call that rotates q and k.
-    CORDAGE_ALWAYS_INLINE operand unrotated() const { return {x, y, 0, norm, false}; }
+    CORDAGE_ALWAYS_INLINE operand unrotated() const {
+        operand same = *this;
+        same.first_lane = 0;
+        same.is_rotated_ = false;
+        return same;
+    }
     /// The same operand, of which the caller states that the call reads no slot that it writes: keys that move to free
-    /// slots of their cache. A device cannot check it, and processes tokens in any order. Call it last.
+    /// slots of their cache. A device cannot check it, and processes tokens in any order.
     CORDAGE_ALWAYS_INLINE operand to_free_slots() const {
         operand same = *this;
         same.writes_free_slots_ = true;

@@ -44,8 +44,10 @@ T* aligned(std::vector<T>& numbers) {
 }
 
 // Heads of common models, dense and aligned to 16 bytes (moved in pieces) unless offset by `shift` elements.
+// On a device with few processors a thread rotates several heads.
 template <class Pairing, class T>
-void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index_t shift, bool by_pieces) {
+void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index_t shift, bool by_pieces,
+                 index_t processors = 132) {
     draw d(static_cast<unsigned>(head_dim + rotary_dim + first_lane + shift));
     const basis b(frequencies(rotary_dim), 1.25);
     const std::vector<std::int32_t> ids{0, 1, -7, 100'000, 2'147'483'647};
@@ -66,7 +68,7 @@ void check_dense(index_t head_dim, index_t rotary_dim, index_t first_lane, index
     const auto qv = view_of(q, q_shape), kv = view_of(k, k_shape), k_out = view_of(k_to, k_shape);
     std::fill(k_to.begin(), k_to.end(), stored<T>(0.0));
     with_device_angles(angles, [&](const auto& on_device) {
-        rotate_forward<Pairing>(test_device{&launches}, on_device, in_place(qv, first_lane),
+        rotate_forward<Pairing>(test_device{&launches, processors}, on_device, in_place(qv, first_lane),
                                 from_to(kv, k_out, first_lane));
     });
     REQUIRE(launches.size() == (by_pieces ? 1u : 2u));  // the general kernel takes one operand
@@ -87,6 +89,8 @@ void check_dense_shapes() {
     check_dense<Pairing, T>(128, 64, 0, 0, true);
     check_dense<Pairing, T>(192, 64, 128, 0, true);  // DeepSeek's heads
     check_dense<Pairing, T>(80, 32, 16, 0, true);
+    check_dense<Pairing, T>(128, 128, 0, 0, true, 1);
+    check_dense<Pairing, T>(192, 64, 128, 0, true, 1);
     check_dense<Pairing, T>(128, 128, 0, 1, false);
     check_dense<Pairing, T>(128, 64, 4 / static_cast<index_t>(sizeof(T)), 0, false);
     check_dense<Pairing, T>(70, 64, 0, 0, false);

@@ -197,15 +197,24 @@ stored<T, F> room_for(const heads_shape& s, F format) {
     return {std::vector<T>(static_cast<std::size_t>(elements)), scales, format};
 }
 
-// Stored, read, and rotated in place: bit for bit as by the scalar backend.
-template <class T, class F>
-void check_format(const F& format, const heads_shape& shape, index_t processors = 132) {
-    const basis b(frequencies(shape.head_dim / 2 * 2 - 6), 1.25);
+// Stored, read, and rotated in place: bit for bit as by the scalar backend. `others` lanes of a head are not rotated;
+// without them, and if heads are a multiple of 16 lanes, lanes move in pieces.
+template <class T, class X = float, class F>
+void check_format(const F& format, const heads_shape& shape, index_t processors = 132, index_t others = 6) {
+    const basis b(frequencies(shape.head_dim / 2 * 2 - others), 1.25);
     std::vector<std::int32_t> ids(static_cast<std::size_t>(shape.tokens));
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i * 100);
     const exact_angles angles(b, ids);
-    const auto x = special_lanes(static_cast<std::size_t>(count(shape)));
+    std::vector<X> x;
+    for (const float lane : special_lanes(static_cast<std::size_t>(count(shape)))) {
+        if constexpr (std::same_as<X, float>) {
+            x.push_back(lane);
+        } else {
+            x.push_back(to_bfloat16(lane));
+        }
+    }
     const auto from = token_major(x.data(), shape);
+    const index_t first = others == 0 ? 0 : 1;
     auto found = room_for<T>(shape, format), wanted = found;
     with_device_angles(angles, [&](const auto& on_device) {
         const test_device device{.processor_count = processors};
@@ -225,17 +234,17 @@ void check_format(const F& format, const heads_shape& shape, index_t processors 
         // In place: as through floats on the same device.
         auto by_floats = found;
         const auto floats = token_major(read.data(), shape);
-        rotate_forward<interleaved>(device, on_device, from_to(found.view(shape), floats, 1));
+        rotate_forward<interleaved>(device, on_device, from_to(found.view(shape), floats, first));
         rotate_forward<interleaved>(device, on_device, from_to(floats, by_floats.view(shape)).unrotated());
-        rotate_forward<interleaved>(device, on_device, in_place(found.view(shape), 1));
+        rotate_forward<interleaved>(device, on_device, in_place(found.view(shape), first));
         CHECK(found == by_floats);
         // And in the same pass as a norm.
         const auto weights = random_elements<float>({1, 1, 1, shape.head_dim}, 8);
         for (const bool is_after : {false, true}) {
             const rms_norm<float> norm{.weight = weights.data(), .is_after_rotation = is_after};
-            rotate_forward<half_split>(device, on_device, from_to(from, floats, 2).normalized(norm));
+            rotate_forward<half_split>(device, on_device, from_to(from, floats, 2 * first).normalized(norm));
             rotate_forward<half_split>(device, on_device, from_to(floats, by_floats.view(shape)).unrotated());
-            rotate_forward<half_split>(device, on_device, from_to(from, found.view(shape), 2).normalized(norm));
+            rotate_forward<half_split>(device, on_device, from_to(from, found.view(shape), 2 * first).normalized(norm));
             CHECK(found == by_floats);
         }
         // Inverse.
@@ -309,6 +318,25 @@ TEST_CASE("backend/cuda/heads: formats of whole heads have the scalar backend's 
                                processors);
         check_format<fp8_e4m3>(scaled_bytes<fp8_e4m3>{}, long_heads, processors);
     }
+}
+
+TEST_CASE("backend/cuda/heads: in pieces, formats have the scalar backend's bytes") {
+    const heads_shape shape{1, 3, 5, 128};
+    const auto check = [&]<class T>(T, const auto& format) {
+        check_format<T>(format, shape, 132, 0);
+        check_format<T, bfloat16>(format, shape, 132, 0);
+        check_format<T, bfloat16>(format, shape, 132, 32);
+    };
+    check(q8_0_block{}, q8_0{});
+    for (const index_t lanes : {0, 32}) {
+        check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = lanes});
+        check(fp8_e4m3{}, scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = lanes});
+    }
+    check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .makes_scales = false});
+    check(fp8_e5m2{}, scaled_bytes<fp8_e5m2>{});
+    check(fp8_e4m3{}, mxfp8_e4m3{});
+    check(fp4_e2m1_x2{}, mxfp4{});
+    check(fp4_e2m1_x2{}, nvfp4{{}, 0.002f});
 }
 
 TEST_CASE("backend/cuda/heads: block-scaled formats have the scalar backend's bytes") {

@@ -248,6 +248,34 @@ TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call,
     });
 }
 
+TEST_CASE("backend/cuda/normalized_backward: operands of one launch may add to one sum of weights") {
+    const heads_shape shape{1, 8, 2, 32};
+    const basis b(frequencies(32), 1.25);
+    const std::vector<int> ids{0, 1, 2, 3, 5, 8, 13, 21};
+    const exact_angles angles(b, ids);
+    const auto x = random_elements<float>(shape, 73), g = random_elements<float>(shape, 74);
+    const auto w = random_elements<float>({1, 1, 1, 32}, 75);
+    const rms_norm<> norm{.weight = w.data()};
+    const auto rotate = [&](const auto& where, const auto& source, std::vector<double>& weight) {
+        std::vector<float> gq(g.size()), gk(g.size());
+        std::vector<double> workspace(300, 1e30);
+        const auto operand = [&](auto& to) {
+            return grad_through(token_major(g.data(), shape), token_major(x.data(), shape),
+                                token_major(to.data(), shape))
+                .normalized(norm, weight);
+        };
+        where(source, rotation_gradients{.workspace = workspace}, operand(gq), operand(gk));
+    };
+    std::vector<double> expected(32, 2.0), found = expected;
+    rotate([](const auto&... a) { rotate_backward<half_split, backend::scalar>(a...); }, angles, expected);
+    std::vector<backend::launch_size> launches;
+    with_device_angles(angles, [&](const auto& source) {
+        rotate([&](const auto&... a) { rotate_backward<half_split>(test_device{&launches}, a...); }, source, found);
+    });
+    CHECK(launches.size() == 2);  // all operands, and the sums
+    check_near(found, expected, 1e-4);
+}
+
 TEST_CASE("backend/cuda/normalized_backward: a position that is not valid makes NaN of its token alone") {
     const basis b(frequencies(32));
     const std::vector<std::uint64_t> words = device_words(b);

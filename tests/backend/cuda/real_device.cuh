@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backend/cuda/copying_device.hpp"
-#include "cordage/backend/cuda/launch.cuh"
+#include "cordage/cuda.cuh"
 
 namespace cordage_test {
 

@@ -22,49 +22,51 @@ const method& find(const std::vector<method>& rows, const std::string& name) {
 }  // namespace
 
 TEST_CASE("study/methods: rows and their files have names of their own") {
-    for (const std::string& preset : preset_names()) {
-        const std::vector<method> rows = rows_of(settings_of(preset));
-        std::set<std::string> names, files;
-        for (const method& how : rows) {
-            names.insert(how.name);
-            files.insert(how.file_name());
-        }
-        CHECK(names.size() == rows.size());
-        CHECK(files.size() >= rows.size());
+    const std::vector<method> rows = rows_of(settings_of("small"));
+    std::set<std::string> names, files;
+    for (const method& how : rows) {
+        names.insert(how.name);
+        files.insert(how.file_name());
     }
+    CHECK(names.size() == rows.size());
+    CHECK(files.size() == rows.size());
 }
 
-TEST_CASE("study/methods: presets are experiments of their own") {
-    std::set<std::string> lines;
-    for (const std::string& preset : preset_names()) {
-        settings of_model = settings_of(preset);
-        of_model.seed = of_model.first_seed;
-        lines.insert(described(of_model));
-    }
-    CHECK(lines.size() == preset_names().size());
-    CHECK_THROWS_WITH_AS(settings_of("tiny"), doctest::Contains("preset 'tiny' must be one of small trial"),
-                         std::runtime_error);
+TEST_CASE("study/methods: the trial is an experiment of its own, and there is no other preset") {
+    CHECK(described(settings_of("small")) != described(settings_of("trial")));
+    CHECK_THROWS_WITH_AS(settings_of("tiny"), "demo: preset 'tiny' must be small or trial", std::runtime_error);
 }
 
-TEST_CASE("study/methods: an ablation has a few of the main rows") {
-    const std::vector<method> few = rows_of(settings_of("wide"));
-    CHECK(few.size() == 10);
-    for (const method& how : few) CHECK(how.is_main);
-}
-
-TEST_CASE("study/methods: what learns has numbers to learn") {
+TEST_CASE("study/methods: what learns has numbers to learn, at t that windows have") {
     const settings s = settings_of("small");
-    for (const method& how : study_methods(s)) {
+    for (const method& how : rows_of(s)) {
         CAPTURE(how.name);
-        if (!how.learning || how.search) continue;
-        CHECK(first_numbers(s, how.reads).size() > (how.learning->learns_temperature ? 0U : 2U));
-        CHECK(how.learning->t_most <= static_cast<double>(s.ratios.back()));
+        if (!how.learning) continue;
+        CHECK((how.search || !first_numbers(s, how.reads).empty()));
+        CHECK(how.learning->least >= 1.0);
+        CHECK(how.learning->most <= static_cast<double>(s.ratios.back()));
     }
+}
+
+TEST_CASE("study/methods: rows from labels are rows without them whose loss is that of other tokens") {
+    const settings s = settings_of("small");
+    const std::vector<method> rows = rows_of(s);
+    int found = 0;
+    for (const method& how : rows) {
+        const std::size_t end = how.name.find(", from copies and values");
+        CHECK((how.scored == scored_tokens::copies_and_values) == (end != std::string::npos));
+        if (end == std::string::npos) continue;
+        ++found;
+        const method& without = find(rows, how.name.substr(0, end));
+        CHECK(without.scored == scored_tokens::all);
+        CHECK(described(s, how) != described(s, without));
+    }
+    CHECK(found == 3);
 }
 
 TEST_CASE("study/methods: a search before learning spends half of the budget, and what it chooses has offsets of 0") {
     const settings s = settings_of("small");
-    const std::vector<method> rows = study_methods(s);
+    const std::vector<method> rows = rows_of(s);
     const index_t a_trial = s.learning.searched_windows * s.learned_length();
     for (const char* name : {"by parts, searched, then learned", "by parts, searched, then learned by layer"}) {
         const method& how = find(rows, name);
@@ -85,10 +87,10 @@ TEST_CASE("study/methods: a search before learning spends half of the budget, an
     CHECK(find(rows, "by parts, searched").search_budget(s) == s.budget());
 }
 
-TEST_CASE("study/methods: in every preset half of the budget pays for the grid of a search") {
+TEST_CASE("study/methods: in the study and its trial half of the budget pays for the grid of a search") {
     index_t points = 1;
     for (const axis& a : by_parts_axes()) points *= static_cast<index_t>(a.values.size());
-    for (const std::string& preset : preset_names()) {
+    for (const char* preset : {"small", "trial"}) {
         CAPTURE(preset);
         const settings s = settings_of(preset);
         CHECK(s.budget() / 2 >= points * s.learning.searched_windows * s.learned_length());
@@ -97,17 +99,17 @@ TEST_CASE("study/methods: in every preset half of the budget pays for the grid o
 
 TEST_CASE("study/methods: a row that differs in how it learns is an experiment of its own") {
     const settings s = settings_of("small");
-    const std::vector<method> rows = study_methods(s);
+    const std::vector<method> rows = rows_of(s);
     const auto line = [&](const char* name) { return described(s, find(rows, name)); };
     CHECK(line("learned basis + temperature") == described(s));
-    CHECK(line("learned basis + temperature, all t") == described(s) + " t 1,16");
+    CHECK(line("learned basis of five knots + temperature, all t") == described(s) + " t 1,16");
     CHECK(line("CLEX in log time + temperature, all t") == described(s) + " t 1,16");
-    CHECK(line("CLEX, paper's field over by parts + temperature") == described(s) + " rate 1e-05");
+    CHECK(line("by parts, searched, then temperature by head") == described(s) + " own 1");
 }
 
 TEST_CASE("study/methods: five knots are even in ln t and end at the longest window") {
     const settings s = settings_of("small");
-    const std::vector<method> rows = study_methods(s);
+    const std::vector<method> rows = rows_of(s);
     const method& five = find(rows, "learned basis of five knots + temperature, all t");
     CHECK(std::ssize(first_numbers(s, five.reads)) == 5 * s.rope().pairs() + 2);
 }

@@ -23,7 +23,7 @@ reading with_temperature(own_numbers own) {
 TEST_CASE("study/recipes: at one t, the budget pays for the steps of the settings") {
     const settings s = settings_of("small");
     generator draw = stream(1, 1);
-    const learning_step step = draw_step(draw, s, usual_learning(s));
+    const learning_step step = draw_step(draw, s, {8.0, 8.0});
     CHECK(step.t == 8.0);
     CHECK(step.length == 1024);
     CHECK(step.windows == 2);
@@ -32,9 +32,7 @@ TEST_CASE("study/recipes: at one t, the budget pays for the steps of the setting
 
 TEST_CASE("study/recipes: over a range of t, every octave comes alike, in steps of about as many tokens") {
     const settings s = settings_of("small");
-    number_learning by = usual_learning(s);
-    by.t_least = 1.0;
-    by.t_most = 16.0;
+    const learned_t by{1.0, 16.0};
     generator draw = stream(1, 1);
     std::map<int, int> octaves;
     constexpr int steps = 4000;
@@ -50,33 +48,24 @@ TEST_CASE("study/recipes: over a range of t, every octave comes alike, in steps 
     for (int octave = 0; octave < 4; ++octave) CHECK(std::abs(octaves[octave] - steps / 4) < steps / 20);
 }
 
-TEST_CASE("study/recipes: numbers are the policy's, once or by layer, and exponents by layer or head that begin at 0") {
+TEST_CASE("study/recipes: numbers are the policy's, once or by layer, and exponents by head that begin at 0") {
     const settings s = settings_of("small");
     const std::vector<double> own = with_temperature(own_numbers::none).policy.parameters();
     REQUIRE(own.size() == 2);
     CHECK(first_numbers(s, with_temperature(own_numbers::none)) == own);
-    CHECK(first_numbers(s, with_temperature(own_numbers::temperature_of_layer)) ==
-          std::vector<double>{own[0], own[1], 0, 0, 0, 0});
-    CHECK(first_numbers(s, with_temperature(own_numbers::temperature_of_head)).size() == 2 + 16);
+    std::vector<double> by_head = own;
+    by_head.resize(2 + 16);
+    CHECK(first_numbers(s, with_temperature(own_numbers::temperature_of_head)) == by_head);
     CHECK(first_numbers(s, with_temperature(own_numbers::all_of_layer)) ==
           std::vector<double>{own[0], own[1], own[0], own[1], own[0], own[1], own[0], own[1]});
 }
 
 TEST_CASE("study/recipes: what is usual adds nothing to settings' line, anything else does") {
     const settings s = settings_of("small");
-    const number_learning usual = usual_learning(s);
-    CHECK(described(s, usual).empty());
-    number_learning other = usual;
-    other.t_most = 16.0;
-    CHECK(described(s, other) == " t 8,16");
-    other = usual;
-    other.rate = 0.5;
-    CHECK(described(s, other) == " rate 0.5");
-    other = usual;
-    other.from = learned_tokens::last_quarter;
-    CHECK(described(s, other) == " from 2");
+    CHECK(described(s, learned_t{8.0, 8.0}).empty());
+    CHECK(described(s, learned_t{8.0, 16.0}) == " t 8,16");
 
     CHECK(described(s, reading{cordage::linear{}}).empty());
     CHECK(described(s, reading{cordage::linear{}, cordage::fixed{4.0}}) == " t at L 4");
-    CHECK(described(s, with_temperature(own_numbers::all_of_layer)) == " own 3");
+    CHECK(described(s, with_temperature(own_numbers::all_of_layer)) == " own 2");
 }

@@ -140,7 +140,7 @@ TEST_CASE("benchmarks/study/report/claims: claims without results are left out a
 }
 
 TEST_CASE("benchmarks/study/report: claims and pictures name rows of the study") {
-    const std::vector<std::string> rows = names_of(study_methods(settings_of("small")));
+    const std::vector<std::string> rows = names_of(rows_of(settings_of("small")));
     const auto check = [&](const std::string& name) {
         CAPTURE(name);
         CHECK(std::find(rows.begin(), rows.end(), name) != rows.end());
@@ -171,41 +171,32 @@ TEST_CASE("benchmarks/study/report: the blocks can be made of any results, few o
     CHECK(has(text_of("results"), "The tables have 1 row of the model of seed 1. Rows without a result: *PI*,"));
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
         rows.push_back(row_of("by parts, searched", seed, {8, 8, 6, 2, 0}));
-        rows.push_back(row_of("by parts, searched, then learned by layer", seed, {8, 8, 8, 8, 4}, 1.0));
-        rows.push_back(row_of("learned basis + temperature, both by layer", seed, {8, 8, 8, 8, 4}, 1.0));
+        rows.push_back(row_of("by parts, searched, then temperature by head", seed, {8, 8, 8, 8, 4}, 1.0));
     }
     CHECK(has(text_of("differences"), "| by parts, searched | 0 | 0 | 0 | 0 | 0 |\n"));
-    CHECK(has(text_of("contrasts"), "| by parts, searched, then learned by layer − by parts, searched | +0.750 ±"));
+    CHECK(has(text_of("contrasts"), "| by parts, searched, then temperature by head − by parts, searched | +0.750 ±"));
     CHECK(has(text_of("contrasts"), "| 18 / 0 |"));
     CHECK(has(text_of("results"),
-              "The tables have 1 row of the model of seed 1; 3 rows of the models of seeds 1, 2, 3. Rows"));
+              "The tables have 1 row of the model of seed 1; 2 rows of the models of seeds 1, 2, 3. Rows"));
     CHECK(has(text_of("claims"),
-              "| Learning by layer without a search finds more values at 8L, the length used for learning. |"));
+              "| Learning a temperature for each head after a search finds more values at 8L, the "
+              "length used for learning. |"));
+    CHECK(has(text_of("perplexities"), "\n| no scaling | 54.6 | 49.2 | 44.6 |"));
 }
 
-TEST_CASE("benchmarks/study/report: an ablation has the claims of its rows, new models the contrasts, too") {
-    const auto blocks_of = [](const std::string& preset) {
-        const settings s = settings_of(preset);
-        std::vector<row_result> rows;
-        for (const std::uint64_t seed : {s.first_seed, s.first_seed + 1, s.first_seed + 2}) {
-            for (const method& how : rows_of(s)) {
-                rows.push_back(row_of(how.name, seed, {8, 8, how.name == "by parts, searched" ? 4 : 8, 4, 0}));
-            }
+TEST_CASE("benchmarks/study/report: with all rows every claim is decided, and the contrasts are told") {
+    const settings s = settings_of("small");
+    std::vector<row_result> rows;
+    for (const std::uint64_t seed : {s.first_seed, s.first_seed + 1, s.first_seed + 2}) {
+        for (const method& how : rows_of(s)) {
+            rows.push_back(row_of(how.name, seed, {8, 8, how.name == "by parts, searched" ? 4 : 8, 4, 0}));
         }
-        return page_of_tables("any", study_blocks({s, study_results(rows), {}}));
-    };
-    const std::string wide = blocks_of("wide"), fresh = blocks_of("new-models");
-    for (const std::string& text : {wide, fresh}) {
-        CHECK(has(text, "| Learning one basis without a search finds more values at 16L, twice that length. |"));
-        CHECK(has(text, "not run: 0.\n"));
-        CHECK(!has(text, "## Basis and temperature"));
-        CHECK(has(text, "\nThe text is the King James Bible: "));
-        CHECK(!has(text, "Rows named *tuned*"));
     }
-    CHECK(!has(wide, "## The two contrasts"));
-    CHECK(has(blocks_of("manuals"), "\nThe text is Perl's manuals, "));
-    CHECK(has(fresh, "\n| by parts, searched, then learned by layer − by parts, searched |"));
-    CHECK(has(fresh, "\n| CLEX in log time + temperature − learned basis + temperature |"));
+    const std::string text = page_of_tables("any", study_blocks({s, study_results(rows), {}}));
+    CHECK(has(text, "not run: 0.\n"));
+    CHECK(has(text, "\nThe model is a Llama-style decoder of width 128 "));
+    CHECK(has(text, "\n| by parts, searched, then temperature by head − by parts, searched |"));
+    CHECK(has(text, "\n| CLEX in log time + temperature, all t − learned basis of five knots + temperature, all t |"));
 }
 
 TEST_CASE("benchmarks/study/report/page: what stands between the marks is written anew, and nothing else") {
@@ -235,33 +226,6 @@ TEST_CASE("benchmarks/study/report/page: a page that cannot be written is refuse
     check("<!-- block claims", "page.md: a mark '<!-- block NAME -->' must close its line");
 }
 
-TEST_CASE("benchmarks/study/report/page: a table's line is replaced or added, and no other text changes") {
-    const std::string head = "| setting | match |\n|---|---|\n",
-                      page = "# Page\n\n" + head + "| wide | 1 |\n| narrow | 2 |\n\nend\n";
-    CHECK(with_table_line(page, head + "| wide | 3 |\n", "page.md") ==
-          "# Page\n\n" + head + "| wide | 3 |\n| narrow | 2 |\n\nend\n");
-    CHECK(with_table_line(page, head + "| wid | 3 |\n", "page.md") ==
-          "# Page\n\n" + head + "| wide | 1 |\n| narrow | 2 |\n| wid | 3 |\n\nend\n");
-    CHECK(with_table_line(head + "| wide | 1 |", head + "| wide | 3 |\n", "page.md") == head + "| wide | 3 |\n");
-    CHECK(with_table_line(head, head + "| wide | 3 |\n", "page.md") == head + "| wide | 3 |\n");
-    CHECK_THROWS_WITH_AS(with_table_line("# Page\n", head + "| wide | 3 |\n", "page.md"),
-                         "page.md: no table begins with '| setting | match |'", std::runtime_error);
-}
-
-TEST_CASE("benchmarks/study/report: a summary has matches at 8L and what a basis by layer gains") {
-    const settings s = settings_of("wide");
-    std::vector<row_result> rows;
-    for (const std::uint64_t seed : {1U, 2U, 3U}) {
-        rows.push_back(row_of("no scaling", seed, {8, 2, 0, 0, 0}));
-        rows.push_back(row_of("by parts, searched", seed, {8, 8, 6, 4, 0}));
-        rows.push_back(row_of("by parts, searched, then learned by layer", seed,
-                              seed == 2 ? std::vector{8, 8, 8, 4, 2} : std::vector{8, 8, 8, 7, 2}, 1.0));
-    }
-    const std::string text = summary("wide", {s, study_results(rows), {}});
-    CHECK(has(text, "\n| wide | 3 | 0.000 |  | 0.500 |  |  | 0.750 |  | +0.250 ±"));
-    CHECK(has(text, " | 2 of 3 | "));
-}
-
 TEST_CASE("benchmarks/study/report/study_pictures: a page shows what is drawn") {
     const std::vector<block> blocks =
         picture_blocks({{"reach", "reach of rows", true}, {"bases", "alpha", false}}, "there");
@@ -277,9 +241,6 @@ TEST_CASE("benchmarks/study/report/page: docs/small_models.md marks blocks and p
         study_blocks({settings_of("small"), study_results({row_of("no scaling", 1, {8, 2, 0, 0, 0})}), {}});
     for (const block& b : picture_blocks(study_pictures(), "replication")) blocks.push_back(b);
     CHECK_NOTHROW(with_blocks(page, blocks, "docs/small_models.md"));
-    const std::string line =
-        summary("any", {settings_of("small"), study_results({row_of("no scaling", 1, {8, 2, 0, 0, 0})}), {}});
-    CHECK_NOTHROW(with_table_line(page, line, "docs/small_models.md"));
     for (const picture& p : study_pictures()) CHECK(has(page, "<!-- block " + p.name + " -->\n"));
 }
 

@@ -157,6 +157,14 @@ TEST_CASE("models/checkpoint/gguf_ropes: LongRoPE's factors change at the origin
     CHECK(inv_freq(rule, 2048.0)[0] == doctest::Approx(0.5));
     CHECK(inv_freq(rule, 2049.0)[0] == doctest::Approx(0.25));
     CHECK(attention_factor(rule) == 1.25);
+    const auto of_one_length =
+        model_to_write{"phi3",
+                       {{"context_length", 2048}, {"rope.scaling.original_context_length", 2048}},
+                       {{"rope_factors_short.weight", std::vector<float>(32, 2.0f)},
+                        {"rope_factors_long.weight", std::vector<float>(32, 4.0f)}}}
+            .read()
+            .ropes[0];
+    CHECK(of_one_length.schedule_words.find("two regimes") == std::string::npos);
     CHECK(model_to_write{"phi3", {}, {{"rope_factors_long.weight", std::vector<float>(32, 4.0f)}}}.refusal() ==
           "test: rope_factors_short and rope_factors_long must be given together");
 }

@@ -79,6 +79,31 @@ TEST_CASE("models/checkpoint/with_weights: a field for each layer is a rule for 
     CHECK(!all[0].needs_weights);
 }
 
+TEST_CASE(
+    "models/checkpoint/with_weights: each layer of a model has its own rule, or one message says which lacks it") {
+    const temporary_folder folder;
+    const auto model_of = [](int layers) {
+        return hf::read_config(R"({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 4096,
+            "rope_scaling": {"type": "clex", "max_factor": 16, "param_factor": 1, "time_dt": 0.1, "act": "silu"},
+            "num_hidden_layers": )" +
+                               std::to_string(layers) + "}");
+    };
+    const auto weights_of = [&](const std::vector<std::string>& layers) {
+        std::vector<std::string> prefixes;
+        for (const std::string& layer : layers) prefixes.push_back("model.layers." + layer + ".rotary_emb.");
+        return folder.write("model.safetensors", checkpoint_bytes(prefixes));
+    };
+    const auto all = hf::with_weights(model_of(2), weights_of({"0", "1"}));
+    CHECK(all.at(1).layer_type == "layer 1");
+    CHECK(all.layers.size() == 2);
+    const char* const message =
+        "hf::with_weights: the checkpoint must have the CLEX matrices of each of 3 layers once, and those of layer 1 "
+        "are missing";
+    CHECK_THROWS_WITH_AS(hf::with_weights(model_of(3), weights_of({"0", "2"})), message, value_error);
+    CHECK_THROWS_WITH_AS(hf::with_weights(model_of(3), weights_of({"0"})), message, value_error);
+    CHECK(hf::with_weights(model_of(2), std::filesystem::path()).ropes[0].needs_weights);  // there are none beside it
+}
+
 TEST_CASE("models/checkpoint/with_weights: weights that do not fit the config are refused") {
     const temporary_folder folder;
     const auto file = folder.write("model.safetensors", checkpoint_bytes({"a."}));

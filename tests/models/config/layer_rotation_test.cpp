@@ -160,6 +160,13 @@ TEST_CASE("models/config/layer_rotation: positions of three axes, and of text") 
              return static_cast<double>(ids[static_cast<std::size_t>((pair < 2 ? 0 : pair < 5 ? 1 : 2) * 3 + token)]);
          }});
     check_rotation(rotation, from_40, 16, {.inv_freq = powers(8, 100.0)});
+    hf::layer_rope at_rest = model.at(0);  // a layer of such a model that does not rotate takes the same positions
+    at_rest.rope_type = "none";
+    REQUIRE(!at_rest.rotates());
+    heads_of_test q(q_heads, 16), k(k_heads, 16);
+    const auto before = q.lanes;
+    hf::layer_rotation(at_rest, 3).rotate(axis_major(ids.data(), 3, 1, tokens), in_place(q.view()), in_place(k.view()));
+    CHECK(q.lanes == before);
 }
 
 TEST_CASE("models/config/layer_rotation: the temperature of queries, with and without rotation") {

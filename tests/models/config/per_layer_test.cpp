@@ -101,6 +101,8 @@ TEST_CASE("models/config/per_layer: different layers of one type are rejected") 
           "config: per_layer_config must have at most 16384 layers");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "layer_types": [1])") ==
           "config: layer_types 1 must be a list of strings");
+    CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "layers_block_type": [1])") ==
+          "config: layers_block_type 1 must be a list of strings");
     CHECK(error_of(R"("head_dim": 64, "rope_theta": 1e4, "layer_types": "full_attention")") ==
           "config: layer_types \"full_attention\" must be a list of strings");
 }

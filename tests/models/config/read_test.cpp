@@ -624,6 +624,13 @@ TEST_CASE("models/config/read: names out of a file reach no terminal as they are
     const auto model =
         read(R"("model_type": "a)" + escape + R"(", "rope_parameters": {")" + name + R"(": {"rope_type": "default"}})");
     CHECK(hf::describe(model).find("layers: full_attention?[2J") != std::string::npos);
+    // Any axes of pairs: one without a pair, and as many as fit the type.
+    hf::layer_rope axes = model.ropes[0];
+    axes.axis_of_pair = {1, 1, 2};
+    CHECK(hf::describe(axes).find("\n  axes: 0, 2, 1 pairs each, in blocks") != std::string::npos);
+    axes.axis_of_pair.clear();
+    for (int axis = 0; axis < 256; ++axis) axes.axis_of_pair.push_back(static_cast<std::uint8_t>(axis));
+    CHECK(hf::describe(axes).size() < 2000);
     CHECK(hf::describe(model).find('\x1b') == std::string::npos);
     CHECK(error_of(R"("rope_scaling": {"type": "linear", "factor": 2, "fact)" + escape + R"(": 1})")
               .find("key 'fact?[2J' must be a known key") != std::string::npos);

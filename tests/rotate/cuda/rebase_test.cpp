@@ -139,6 +139,9 @@ TEST_CASE("rotate/cuda/rebase: keys move to free slots of their cache in one lau
             rebase<Pairing>(test_device{&launches}, change, move(found).to_free_slots());
         });
         CHECK(launches.size() == 1);
+        const auto stated = move(found).to_free_slots();
+        CHECK(stated.unrotated().writes_free_slots());
+        CHECK(stated.normalized(rms_norm<>{}).writes_free_slots());
         check_same(found, expected);
         CHECK(value(found[32]) != value(keys<T>(shape)[32]));
     };

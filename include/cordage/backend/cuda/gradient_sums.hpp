@@ -33,7 +33,8 @@ index_t sums_of_chunk(const Source& angles) noexcept {
 }
 
 /// Most chunks of a launch, two for each multiprocessor of an H100 or H200, unless there are more bases. A constant, so
-/// that sums have the same bits on every device.
+/// that sums have the same bits on every device; on an A100, whose multiprocessors hold 216 blocks, the last 48 begin
+/// when others end.
 inline constexpr index_t most_device_chunks = 264;
 
 /// Rows of sums in the workspace, at least one for each basis.
@@ -56,15 +57,15 @@ struct summed_operand {
     index_t weights = 0;
 };
 
-/// Adds rows of sums to gradients: x -> a column, y -> every threads.y-th row; blocks.y -> bases, then operands, whose
-/// weights follow the sums of a row.
+/// Adds rows of sums to gradients: x -> a column, y -> every threads.y-th row; blocks.y -> bases, then the weights of
+/// all operands, which follow the sums of a row.
 struct gradient_sums_kernel {
     static constexpr int columns = 8, block_threads = 256, blocks_per_processor = 4;
 
     const double* rows;
     index_t row_size, weights_at;     // columns of a row, and those before its weights
     index_t numbers, bases;           // of one basis, or of those that rotate a token together
-    index_t targets;                  // bases, and operands if they have weights
+    index_t targets;                  // bases, and one more if operands have weights
     double* inv_freq;                 // [bases, numbers], added to, or null
     double* attention_factor;         // [bases], factor_stride apart, added to, or null
     const double* attention_factors;  // [bases], factor_stride apart
@@ -136,7 +137,7 @@ class summed_pass {
     void add_up(const char* function, const Launcher& where, index_t bases, index_t first) const {
         const auto from = [first](auto* data, index_t size) { return data == nullptr ? nullptr : data + first * size; };
         const index_t summed_bases = has_sums_ ? bases : 0;
-        const index_t targets = summed_bases + (weights_ == 0 ? 0 : static_cast<index_t>(count_));
+        const index_t targets = summed_bases + (weights_ == 0 ? 0 : 1);
         gradient_sums_kernel kernel{grads_.workspace,
                                     row_size(),
                                     weights_at(),

@@ -13,7 +13,9 @@ namespace cordage {
 /// for the host's next cudaGetLastError, unless it is one that persists.
 struct cuda_error : error {
     cuda_error(const char* function, const char* call, cudaError_t status)
-        : error(message(function, ": ", call, ": ", cudaGetErrorString(status))), code(status) {}
+        : error(message(function, ": ", call, ": ", cudaGetErrorString(status))), code(status) {
+        cudaGetLastError();
+    }
 
     cudaError_t code;
 };
@@ -90,9 +92,7 @@ struct on_stream {
 
  private:
     static void check(const char* function, const char* call, cudaError_t status) {
-        if (status == cudaSuccess) return;
-        cudaGetLastError();  // clears it
-        throw cuda_error(function, call, status);
+        if (status != cudaSuccess) throw cuda_error(function, call, status);
     }
 
     // Whether the code that this device runs was compiled for 9.0. Code compiled for older devices and translated when

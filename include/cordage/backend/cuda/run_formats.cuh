@@ -11,14 +11,14 @@ namespace cordage::backend {
 
 namespace cuda_detail {
 
-/// Two floats as codes of one byte each.
+/// Two floats as codes of one byte each, in the low half of a word.
 __device__ inline std::uint32_t two_codes(std::int8_t, float a, float b) {
     using code = tensors_detail::byte_code<std::int8_t>;
     return __byte_perm(code::code_of(a), code::code_of(b), 0x0040);
 }
 template <int MantissaBits>
 __device__ std::uint32_t two_codes(fp8<MantissaBits>, float a, float b) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+#if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
     std::uint16_t both;
     if constexpr (MantissaBits == 3) {
         asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(b), "f"(a));
@@ -46,8 +46,8 @@ __device__ void store_run(const Format&, Code* head, std::int32_t lane, const fl
     std::uint32_t words[L / 4];
 #pragma unroll
     for (int i = 0; i < L; i += 4) {
-        words[i / 4] = cuda_detail::two_codes(Code{}, x[i] * inverse, x[i + 1] * inverse) |
-                       cuda_detail::two_codes(Code{}, x[i + 2] * inverse, x[i + 3] * inverse) << 16;
+        words[i / 4] = __byte_perm(cuda_detail::two_codes(Code{}, x[i] * inverse, x[i + 1] * inverse),
+                                   cuda_detail::two_codes(Code{}, x[i + 2] * inverse, x[i + 3] * inverse), 0x5410);
     }
     std::memcpy(run.part, words, L);
     run.store(head + lane);

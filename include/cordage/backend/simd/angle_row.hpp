@@ -156,7 +156,8 @@ CORDAGE_ONE_BODY bool repeats_at(const void* source, index_t row, index_t token)
 /// for some tokens at a time. Holds pointers to the source.
 ///
 /// Rows from phases are computed in vectors, for several tokens at a time where that is faster. A table of type Real is
-/// read in place. All other rows are computed in double.
+/// read in place. Other rows are computed one number at a time: of angles in double, of a source with cos and sin as it
+/// computes them.
 template <class Real>
 class token_angles {
  public:

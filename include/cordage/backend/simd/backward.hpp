@@ -90,7 +90,7 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<typename O::compute>& a
                                       index_t end) noexcept {
     using real = typename O::compute;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const index_t bytes = bytes_of_token(operands) * angles.batch() * tokens;
+    const index_t bytes = bytes_of_call(operands);
     const bool is_long = bytes > beyond_l1;
     const bool is_streaming = uses_streaming_stores<Arch>(3 * bytes);
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;

@@ -115,12 +115,17 @@ CORDAGE_ALWAYS_INLINE void rotate_pairs(const O& o, index_t row, index_t token, 
     }
 }
 
-/// Whether the result of the first step of a norm and a rotation, rounded to the type of x, can be kept in y.
+/// Whether the result of the first step of a norm and a rotation, rounded to the type of x, can be kept in y: by the
+/// types, and by the formats' data.
 template <class Operand>
-inline constexpr bool keeps_rounded_in_y = false;
+inline constexpr bool may_keep_rounded_in_y = false;
 template <class X, class Y, class XFormat, class YFormat, class Norm>
-inline constexpr bool keeps_rounded_in_y<operand<X, Y, XFormat, YFormat, Norm>> =
-    std::is_same_v<XFormat, YFormat> || std::is_same_v<Y, typename XFormat::compute>;
+inline constexpr bool may_keep_rounded_in_y<operand<X, Y, XFormat, YFormat, Norm>> =
+    std::is_same_v<XFormat, YFormat> || std::is_same_v<YFormat, element_traits<typename XFormat::compute>>;
+template <class X, class Y, class XFormat, class YFormat, class Norm>
+bool keeps_rounded_in_y(const operand<X, Y, XFormat, YFormat, Norm>& o) noexcept {
+    return !std::is_same_v<XFormat, YFormat> || is_same_format(o.x.format, o.y.format);
+}
 
 /// Norm and rotation of the heads of one token in two steps, with the first one's result in y, rounded to the type of
 /// x. A separate function, as norms that are not rounded between are usual.
@@ -172,7 +177,7 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& ang
                                     const operand_list<O>& operands, index_t begin, index_t end) noexcept {
     using real = typename O::compute;
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
-    const index_t bytes = bytes_of_token(operands) * angles.batch() * tokens;
+    const index_t bytes = bytes_of_call(operands);
     const bool is_long = bytes > beyond_l1, are_slots_fetched = bytes > beyond_l2;
     const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
     const bool is_streaming = uses_streaming_stores<Arch>(2 * bytes);
@@ -208,8 +213,8 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& ang
             }
         };
         const auto rotate_with_norm = [&]<class Some>(const Some& o) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if constexpr (simd_detail::keeps_rounded_in_y<Some>) {
-                if (o.norm.is_rounded_between) {
+            if constexpr (simd_detail::may_keep_rounded_in_y<Some>) {
+                if (o.norm.is_rounded_between && simd_detail::keeps_rounded_in_y(o)) {
                     return simd_detail::rotate_rounded_between<Pairing, Arch>(angles, o, row, token, rows);
                 }
             }

@@ -43,11 +43,14 @@ CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexce
 /// Bytes read by a call that exceed the L1 cache, where prefetches cost nothing, or the L2 cache.
 inline constexpr index_t beyond_l1 = index_t{1} << 16, beyond_l2 = index_t{1} << 22;
 
-/// The bytes of x, or of grad_y, of one token.
+/// The bytes of x, or of grad_y, of all tokens. (The angles may be of one row that serves every row of a batch.)
 template <class O>
-CORDAGE_ALWAYS_INLINE index_t bytes_of_token(const operand_list<O>& operands) noexcept {
+CORDAGE_ALWAYS_INLINE index_t bytes_of_call(const operand_list<O>& operands) noexcept {
     index_t elements = 0;
-    for (const O& o : operands) elements += o.shape().heads * o.shape().head_dim;
+    for (const O& o : operands) {
+        const heads_shape& shape = o.shape();
+        elements += shape.batch * shape.tokens * shape.heads * shape.head_dim;
+    }
     return elements * simd_detail::operand_traits<O>::element_size;
 }
 

@@ -292,7 +292,7 @@ CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>
 }  // namespace simd_detail
 
 /// The scalar backend's function in vectors of Arch, with sums over one token's heads in the compute type. Heads are
-/// processed in groups: after the sums of a group, grad_x of the previous group, whose lanes are still in the L1 cache.
+/// processed in groups: after the sums of a group, its grad_x, as its lanes are still in the L1 cache.
 ///
 /// @param angle_row_of  of the same angles
 /// @param grad_angle    [row_block], added to if there are at most row_block rotated pairs

@@ -204,9 +204,7 @@ struct one_pair : pairs_of_lanes<Real> {
 
 /// A step of Count vectors of a layout, as a tag. Lanes: the order of the step's lanes.
 template <class Layout, std::size_t Count, pairing Lanes>
-struct lane_step {
-    static constexpr auto half = Count > 1 ? Count / 2 : 1;
-};
+struct lane_step {};
 
 /// The same number in every vector of values.
 template <class Layout, class Real>

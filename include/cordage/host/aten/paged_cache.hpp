@@ -152,7 +152,8 @@ inline void check_scales(const char* function, const cache_part& part) {
     if (!part.is_quantised()) {
         if (!scales.defined()) return;
         fail<value_error>(
-            {function, ": ", name, " must not be given for ", part.name, " of type ", type, ", which has no scales"});
+            {function, ": ", name, " must not be given for ", part.name, " of type ", type, ", which has no scales",
+             x.scalar_type() == at::kByte ? "; view bytes as what they are, as in x.view(torch.float8_e4m3fn)" : ""});
     }
     const bool is_int8 = part.code == element_code::int8, is_fp4 = part.is_fp4();
     const auto wanted = [&] {

@@ -233,7 +233,7 @@ class on_cpu {
     basis basis_;
 };
 
-/// rotate_forward on tensors, all in one pass over the tokens.
+/// rotate_forward on tensors, one or two in one pass over the tokens, more one by one.
 ///
 /// @param x_in  q and k, or any number of tensors [batch, tokens, heads, head_dim] of one type: float32, float64,
 ///           float16 or bfloat16, on the CPU; any strides (copied once unless the last is 1)

@@ -360,8 +360,10 @@ class reader {
         const double most = max_length_ / rope.config.original_length;
         rope.rope_type = "longrope";
         rope.schedule = most > 1.0 ? any_schedule(two_regimes{most}) : any_schedule(continuous{});
-        rope.schedule_words = message("two regimes: t = 1 up to ", rope.config.original_length, " tokens, ",
-                                      std::max(most, 1.0), " beyond");
+        if (most > 1.0) {
+            rope.schedule_words =
+                message("two regimes: t = 1 up to ", rope.config.original_length, " tokens, ", most, " beyond");
+        }
     }
 
     const gguf_file& file_;

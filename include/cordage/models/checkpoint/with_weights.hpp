@@ -59,6 +59,16 @@ inline std::vector<layer_rope> with_weights(const layer_rope& rope, const std::f
     return with_weights(rope, checkpoint(checkpoint_path));
 }
 
+/// Checks that rules "layer 0", "layer 1" ... are those of all layers.
+inline void check_every_layer_has_weights(const model_ropes& model) {
+    const std::size_t layers = std::max(model.layers.size(), model.ropes.size());
+    for (std::size_t i = 0; i < layers; ++i) {
+        if (i < model.ropes.size() && model.ropes[i].layer_type == message("layer ", i)) continue;
+        fail<value_error>({"hf::with_weights: the checkpoint must have the CLEX matrices of each of ", layers,
+                           " layers once, and those of layer ", i, " are missing"});
+    }
+}
+
 /// The rules of a config combined with its checkpoint, for any model: for CLEX one rule for each layer, for LeRoPE the
 /// config's policy with the offsets of the weights; unchanged if the checkpoint has no learned basis.
 ///
@@ -89,7 +99,9 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
                            ": use with_weights(rule, checkpoint) for the layers of one rule"});
     }
     if (has_clex) {
+        const std::string shared = model.ropes.front().layer_type;
         model.ropes = with_weights(model.ropes.front(), weights);
+        if (model.ropes.front().layer_type != shared) check_every_layer_has_weights(model);
         if (model.ropes.size() > 1) model.layers.assign(model.ropes.size(), {});
         for (std::size_t i = 0; i < model.layers.size(); ++i)
             model.layers[i].rule = std::min(i, model.ropes.size() - 1);
@@ -102,8 +114,9 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
     }
     return model;
 }
-/// As above, for a .safetensors file, an index of shards or a folder.
+/// As above, for a .safetensors file, an index of shards or a folder; the model as it is for an empty path.
 inline model_ropes with_weights(model_ropes model, const std::filesystem::path& checkpoint_path) {
+    if (checkpoint_path.empty()) return model;
     return with_weights(std::move(model), checkpoint(checkpoint_path));
 }
 

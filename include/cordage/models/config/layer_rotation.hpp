@@ -21,7 +21,7 @@ namespace cordage::hf {
 
 /// The rotation of q and k in one layer, for sequences of one length, with all that the layer's rule says: pair layout,
 /// lanes, direction, axes, attention factor, and the factors on queries. Immutable; an engine keeps it until the t of
-/// rule.schedule changes.
+/// rule.schedule changes, or with CLEX's log_scale for one seq_len.
 ///
 ///   const hf::model_ropes model = hf::read_config(text);
 ///   hf::layer_rotation(model.at(layer), seq_len).rotate(position_ids, in_place(q), in_place(k));
@@ -98,7 +98,9 @@ class layer_rotation {
         check_queries(ids, q);
         if (!basis_) {
             const basis at_rest({0.0});
-            rotate_forward<half_split>(where, exact_angles(at_rest, ids), q.unrotated(), k.unrotated(),
+            position_view of_one_axis = ids;
+            of_one_axis.axes = 1;
+            rotate_forward<half_split>(where, exact_angles(at_rest, of_one_axis), q.unrotated(), k.unrotated(),
                                        others.unrotated()...);
         } else if (is_interleaved_) {
             rotate_pairs<interleaved>(where, ids, on_lanes(q), on_lanes(k), on_lanes(others)...);

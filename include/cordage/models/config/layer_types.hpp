@@ -154,9 +154,9 @@ inline std::vector<std::string> layer_types_of(const json_object& config, const 
     if (const auto* list = config.find(key)) {
         if (!list->is_array()) config.refuse(key, *list, "a list of strings");
         for (const auto& type : *list) {
-            if (!type.is_string()) config.refuse("layer_types", type, "a list of strings");
+            if (!type.is_string()) config.refuse(key, type, "a list of strings");
             if (types.size() >= most_layers) {
-                config.refuse({"layer_types must have at most ", most_layers, " layers"});
+                config.refuse({key, " must have at most ", most_layers, " layers"});
             }
             types.push_back(type.get<std::string>());
         }

@@ -150,7 +150,8 @@ struct model_ropes {
 inline std::string describe(const layer_rope& rope) {
     const rope_config& c = rope.config;
     std::string axes;
-    for (std::uint8_t axis = 0; std::ranges::find(rope.axis_of_pair, axis) != rope.axis_of_pair.end(); ++axis) {
+    const int last_axis = rope.axis_of_pair.empty() ? -1 : *std::ranges::max_element(rope.axis_of_pair);
+    for (int axis = 0; axis <= last_axis; ++axis) {
         axes += message(axes.empty() ? "" : ", ", std::ranges::count(rope.axis_of_pair, axis));
     }
     std::string text =

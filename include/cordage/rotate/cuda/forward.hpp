@@ -60,21 +60,22 @@ bool launch_team(const char* function, const Launcher& where, const Source& angl
            backend::launch_heads<Pairing>(function, where, angles, direction, operands);
 }
 
-// At most most_operands operands: the smallest kernel that can process all of them, else the general one for each.
-// Operands whose types no kernel of teams takes together are launched one by one.
+// At most most_operands operands: the smallest kernel that can process all of them, else one for each. (Operands of
+// several types whose x are of one are not tried alone: each would add kernels.)
 template <pairing Pairing, class Launcher, class Source, class List>
 void launch_group(const char* function, const Launcher& where, const Source& angles,
                   const backend::direction_data& direction, const List& operands) {
     heads_shape shape;
-    index_t heads = 0;
-    for_each_operand(operands, [&](const auto& o) { shape = o.shape(), heads += shape.heads; });
+    index_t heads = 0, count = 0;
+    for_each_operand(operands, [&](const auto& o) { shape = o.shape(), heads += shape.heads, ++count; });
     if (shape.batch * shape.tokens == 0 || heads == 0) return;
     if (launch_team<Pairing>(function, where, angles, direction, operands)) return;
     for_each_operand(operands, [&]<class O>(const O& o) {
         if (o.shape().heads == 0) return;
-        if constexpr (std::is_void_v<backend::x_in_registers<List>>) {
+        if constexpr (std::is_void_v<backend::x_in_registers<List>> || std::same_as<List, std::span<const O* const>>) {
             const O* const only = &o;
-            if (launch_team<Pairing>(function, where, angles, direction, std::span<const O* const>(&only, 1))) return;
+            const std::span<const O* const> alone(&only, 1);
+            if (count > 1 && launch_team<Pairing>(function, where, angles, direction, alone)) return;
         }
         backend::launch_general<Pairing>(function, where, angles, direction, o);
     });
@@ -112,25 +113,26 @@ inline constexpr bool has_device_formats<operand<X, Y, XFormat, YFormat, Norm>> 
 template <pairing Pairing, class Direction, backend::kernel_launcher Launcher, class Source, class... Operands>
 void rotate_on_device(on_device, const char* function, const Launcher& where, const Source& angles,
                       const Operands&... given) {
-    require_source<Source>();
-    require_operands<Direction, Operands...>();
-    static_assert((std::same_as<typename Operands::compute, float> && ...), "cordage: a device rotates in float");
-    static_assert((has_device_formats<Operands> && ...),
-                  "cordage: on a device a format of whole heads needs a specialisation of cordage::device_format with "
-                  "lanes_of_unit, lanes_of_scale, load, write_scale and store; cordage/backend/cuda/device_format.hpp");
-    static_assert(
-        is_device_source<Source>,
-        "cordage: on a device angles are device_angles, device_axis_angles, device_summed_axes, free_angles or a "
-        "cos_sin_view<float> that points there, or a source with 'static constexpr bool is_on_device = true'");
-    check_all<memory::device>(function, angles, given...);
-    const auto run = [&](const auto& operands) {
-        check_device_operands(function, operands);
-        for_each_operand(operands, [&]<class O>(const O& o) {
-            if (!O::is_plain) check_lanes_on_device(function, o);
-        });
-        launch_operands<Pairing, Direction>(function, where, angles, operands);
-    };
-    with_operands(run, given...);
+    if constexpr (require_source<Source>() && require_operands<Direction, Operands...>()) {
+        static_assert((std::same_as<typename Operands::compute, float> && ...), "cordage: a device rotates in float");
+        static_assert(
+            (has_device_formats<Operands> && ...),
+            "cordage: on a device a format of whole heads needs a specialisation of cordage::device_format with "
+            "lanes_of_unit, lanes_of_scale, load, write_scale and store; cordage/backend/cuda/device_format.hpp");
+        static_assert(
+            is_device_source<Source>,
+            "cordage: on a device angles are device_angles, device_axis_angles, device_summed_axes, free_angles or a "
+            "cos_sin_view<float> that points there, or a source with 'static constexpr bool is_on_device = true'");
+        check_all<memory::device>(function, angles, given...);
+        const auto run = [&](const auto& operands) {
+            check_device_operands(function, operands);
+            for_each_operand(operands, [&]<class O>(const O& o) {
+                if (!O::is_plain) check_lanes_on_device(function, o);
+            });
+            launch_operands<Pairing, Direction>(function, where, angles, operands);
+        };
+        with_operands(run, given...);
+    }
 }
 
 }  // namespace cordage::rotate_detail

@@ -12,6 +12,7 @@
 #include "cordage/angles/angle_difference.hpp"
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/basis/basis_list.hpp"
+#include "cordage/c/handles.hpp"
 #include "cordage/rotate/cos_sin_table.hpp"
 
 namespace cordage::c {
@@ -136,8 +137,6 @@ class lazy_table {
 /// Angles and their tables: those in float computed by the constructor, others when first used.
 class angles_object {
  public:
-    static constexpr const char* kind = "angles";
-
     /// @throws value_error, shape_error
     explicit angles_object(std::shared_ptr<const origin_of_angles> to,
                            std::shared_ptr<const origin_of_angles> from = nullptr)
@@ -175,5 +174,8 @@ class angles_object {
     mutable lazy_table<float> of_float_;
     mutable lazy_table<double> of_double_;
 };
+
+template <>
+inline constexpr const char* kind_of<angles_object> = "angles";
 
 }  // namespace cordage::c

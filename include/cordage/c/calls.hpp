@@ -253,8 +253,7 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     const bool pairs_are_interleaved = is_interleaved(function, pairing);
     const any_executor executor(function, where);
     expect_operands(function, operands, count);
-    const auto angles =
-        handle_table::of_program().find<angles_object>(function, is_rebase ? "difference" : "angles", handle);
+    const auto angles = find<angles_object>(function, handle, is_rebase ? "difference" : "angles");
     if (is_rebase && !angles->is_difference()) {
         fail<value_error>({function, ": difference must be made by cordage_angles_difference"});
     }
@@ -347,7 +346,7 @@ inline void backward_call(const char* function, const cordage_executor* where, c
     const bool pairs_are_interleaved = is_interleaved(function, pairing);
     const any_executor executor(function, where);
     expect_operands(function, operands, count);
-    const auto angles = handle_table::of_program().find<angles_object>(function, "angles", handle);
+    const auto angles = find<angles_object>(function, handle);
     const cordage_gradients none{};
     const cordage_gradients& g = gradients == nullptr ? none : *gradients;
     const bool has_no_tokens =

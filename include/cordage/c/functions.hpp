@@ -94,21 +94,17 @@ inline std::shared_ptr<const origin_of_angles> origin_of(const char* function, c
     const bool has_axes = options.axis_of_pair != nullptr;
     const strided s = strided_of(ids, position_ids, has_axes ? 2 : 1, has_axes ? 3 : 2,
                                  {CORDAGE_INT32, CORDAGE_INT64, CORDAGE_FLOAT32, CORDAGE_FLOAT64});
-    const bool has_rows = s.axes == (has_axes ? 3 : 2);
-    const int row_axis = has_axes ? 1 : 0;
-    made->axes = has_axes ? s.shape[0] : 1;
-    made->rows = has_rows ? s.shape[row_axis] : 1;
-    made->tokens = s.size_from_end(0);
-    if (made->axes < 1 || made->axes > most_axes || made->rows < 1) {
-        ids.refuse<shape_error>({" [", made->axes, ", ", made->rows, ", ", made->tokens, "] must have 1 to ", most_axes,
+    const view_axis axes = s.from_end(has_axes ? s.axes - 1 : s.axes), tokens = s.from_end(0);
+    const view_axis rows = s.from_end(has_axes && s.axes == 2 ? 2 : 1);
+    if (axes.size < 1 || axes.size > most_axes || rows.size < 1) {
+        ids.refuse<shape_error>({" [", axes.size, ", ", rows.size, ", ", tokens.size, "] must have 1 to ", most_axes,
                                  " axes and at least one row"});
     }
-    if (!is_addressable(view_axis{made->axes, has_axes ? s.strides[0] : 0},
-                        view_axis{made->rows, has_rows ? s.strides[row_axis] : 0},
-                        view_axis{made->tokens, s.stride_from_end(0)})) {
+    if (!is_addressable(axes, rows, tokens)) {
         ids.refuse<shape_error>(
-            {" [", made->axes, ", ", made->rows, ", ", made->tokens, "] must span at most 2^58 entries"});
+            {" [", axes.size, ", ", rows.size, ", ", tokens.size, "] must span at most 2^58 entries"});
     }
+    made->axes = axes.size, made->rows = rows.size, made->tokens = tokens.size;
     const index_t pairs = made->bases.pairs();
     made->axis_of_pair = has_axes ? std::vector<std::uint8_t>(options.axis_of_pair, options.axis_of_pair + pairs)
                                   : std::vector<std::uint8_t>(static_cast<std::size_t>(pairs), 0);
@@ -121,39 +117,26 @@ inline std::shared_ptr<const origin_of_angles> origin_of(const char* function, c
         const strided index = strided_of(of, *options.basis_of_token, 1, 2, {CORDAGE_INT32});
         expect_dense(of, index, 0);
         made->has_basis_of_token = true;
-        made->rows_of_basis = index.axes == 2 ? index.shape[0] : 1;
-        const index_t entries = saturated_product(made->rows_of_basis, index.size_from_end(0));
-        if (made->rows_of_basis < 1 || index.size_from_end(0) != made->tokens) {
+        made->rows_of_basis = index.from_end(1).size;
+        const index_t entries = saturated_product(made->rows_of_basis, index.from_end(0).size);
+        if (made->rows_of_basis < 1 || index.from_end(0).size != made->tokens) {
             of.refuse<shape_error>({" must be [tokens] or [batch, tokens] of ", made->tokens, " tokens"});
         }
         const auto* const first = static_cast<const std::int32_t*>(index.data);
         if (entries > 0) made->basis_of_token.assign(first, first + entries);
     }
-    const auto read = [&]<class P>(const P* from) {
-        made->position_ids.reserve(static_cast<std::size_t>(made->axes * made->rows * made->tokens));
-        for (index_t axis = 0; axis < made->axes; ++axis) {
-            for (index_t row = 0; row < made->rows; ++row) {
-                const index_t at = (has_axes ? axis * s.strides[0] : 0) + (has_rows ? row * s.strides[row_axis] : 0);
-                for (index_t token = 0; token < made->tokens; ++token) {
-                    const P p = from[at + token * s.stride_from_end(0)];
+    made->position_ids.reserve(static_cast<std::size_t>(axes.size * rows.size * tokens.size));
+    dlpack::detail::for_type<std::int32_t, std::int64_t, float, double>(s.type->in_dlpack, [&]<class P>(P) {
+        for (index_t axis = 0; axis < axes.size; ++axis) {
+            for (index_t row = 0; row < rows.size; ++row) {
+                for (index_t token = 0; token < tokens.size; ++token) {
+                    const index_t at = axis * axes.stride + row * rows.stride + token * tokens.stride;
+                    const P p = static_cast<const P*>(s.data)[at];
                     made->position_ids.push_back({position_traits<P>::split(p), position_traits<P>::value(p)});
                 }
             }
         }
-    };
-    switch (s.type->dtype) {
-        case CORDAGE_INT32:
-            read(static_cast<const std::int32_t*>(s.data));
-            break;
-        case CORDAGE_INT64:
-            read(static_cast<const std::int64_t*>(s.data));
-            break;
-        case CORDAGE_FLOAT32:
-            read(static_cast<const float*>(s.data));
-            break;
-        default:
-            read(static_cast<const double*>(s.data));
-    }
+    });
     made->rounds_to_float32 ? made->float32().check(function) : made->exact().check(function);
     return made;
 }

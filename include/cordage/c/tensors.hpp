@@ -186,15 +186,15 @@ inline described_heads heads_in_order(const argument& a, const cordage_tensor& t
     const view_axis batch = s.from_end(inner + 3), tokens = s.from_end(inner + 2), heads = s.from_end(inner + 1);
     const view_axis lanes = s.from_end(0);
     heads_memory& m = h.memory;
-    if (lanes.stride > 1) {
-        a.refuse<shape_error>({".strides[", s.axes - 1, "] ", lanes.stride, " must be 1: lanes must be dense"});
-    }
     m.data = s.data;
     m.element_size = s.type->bytes;
     m.shape = {batch.size, tokens.size, heads.size,
                inner == 0 ? lanes.size : saturated_product(lanes.size, s.from_end(1).size)};
     m.batch_stride = batch.stride, m.token_stride = tokens.stride, m.head_stride = heads.stride;
     m.head_size = rounded_up_quotient(lanes.size, s.type->lanes);
+    if (m.head_size > 1 && lanes.stride != 1) {
+        a.refuse<shape_error>({".strides[", s.axes - 1, "] ", lanes.stride, " must be 1: lanes must be dense"});
+    }
     h.format.element = s.type->code;
     if (inner == 1 && s.shape[3] > 1) {
         if (s.shape[4] % s.type->lanes != 0) {
@@ -293,7 +293,7 @@ inline void set_scales(const argument& a, const cordage_heads& heads, bool is_wr
     format.scales.token_stride = saturated_product(s.strides[1], size);
     format.scales.head_stride = saturated_product(s.strides[2], size);
     if (s.axes == 4) {
-        if (s.shape[3] < 1 || all.head_dim % s.shape[3] != 0 || s.from_end(0).stride > 1) {
+        if (s.shape[3] < 1 || all.head_dim % s.shape[3] != 0 || (s.shape[3] > 1 && s.strides[3] != 1)) {
             scales.refuse<shape_error>(
                 {".shape[3] ", s.shape[3], " must divide head_dim ", all.head_dim, " and have stride 1"});
         }

@@ -37,7 +37,6 @@ struct cordage::position_traits<cordage::c::held_position> {
 namespace cordage::c {
 
 using exact_source = axis_angles<held_position>;
-using difference_source = angle_difference<exact_source, exact_source>;
 using float32_source = float32_angles<held_position>;
 
 /// The angles of a call as cos and sin, in float and, once used, in double.

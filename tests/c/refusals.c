@@ -236,6 +236,12 @@ static void refuses_operands(void) {
     o.x.tensor.strides[2] = HEAD_DIM / 2;
     o.x.tensor.strides[1] = HEADS * HEAD_DIM;
     REFUSES_SHAPE(FORWARD(o), "must not overlap itself");
+    /* Once, a stride of 0 of the last axis was taken as dense, and lanes behind the tensor were read. */
+    o = operand_of(x);
+    o.x.tensor.strides[1] = HEADS;
+    o.x.tensor.strides[2] = 1;
+    o.y.tensor = cordage_dense(x + NUMBERS, CORDAGE_FLOAT32, 1, TOKENS, HEADS, HEAD_DIM);
+    REFUSES_SHAPE(FORWARD(o), "operands[0].x.tensor.strides[3] 0 must be 1: lanes must be dense");
     o = operand_of(x);
     o.x.tensor.shape[1] = TOKENS - 1;
     REFUSES_SHAPE(FORWARD(o), "angles [1, 3] must be [1 or batch, tokens]");
@@ -331,6 +337,14 @@ static void refuses_operands(void) {
     scale_tensor.shape[2] = HEADS - 1;
     REFUSES_SHAPE(FORWARD(o), "operands[0].y.scales must be one number, or [1, 3, 2]");
     scale_tensor.shape[2] = HEADS;
+    scale_tensor.ndim = 4; /* once, the stride 0 of its last axis too was taken as dense */
+    scale_tensor.shape[3] = 4;
+    scale_tensor.strides[1] = HEADS;
+    scale_tensor.strides[2] = 1;
+    REFUSES_SHAPE(FORWARD(o), "operands[0].y.scales.shape[3] 4 must divide head_dim 64 and have stride 1");
+    scale_tensor.ndim = 3;
+    scale_tensor.shape[3] = 0;
+    scale_tensor.strides[1] = scale_tensor.strides[2] = 0;
     o.y.scales_are_given = 0;
     scale_tensor.data = x;
     o.y.hadamard_size = 48;

@@ -253,15 +253,14 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     const bool pairs_are_interleaved = is_interleaved(function, pairing);
     const any_executor executor(function, where);
     expect_operands(function, operands, count);
-    const auto angles =
-        handle_table::of_program().find<angles_object>(function, is_rebase ? "difference" : "angles", handle);
+    const auto angles = find<angles_object>(function, handle, is_rebase ? "difference" : "angles");
     if (is_rebase && !angles->is_difference()) {
         fail<value_error>({function, ": difference must be made by cordage_angles_difference"});
     }
     call_on_heap<forward_operand> made(function, *angles, count);
     cos_sin_tables tables;  // which operands point to
     const auto of_operand = [&]<class O>(const O&) -> angles_and_kernel {
-        return {&tables.of<typename O::compute>(), rotation_kernel<O>(pairs_are_interleaved, d)};
+        return {&std::get<cos_sin_view<typename O::compute>>(tables), rotation_kernel<O>(pairs_are_interleaved, d)};
     };
     bool has_doubles = false;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -347,7 +346,7 @@ inline void backward_call(const char* function, const cordage_executor* where, c
     const bool pairs_are_interleaved = is_interleaved(function, pairing);
     const any_executor executor(function, where);
     expect_operands(function, operands, count);
-    const auto angles = handle_table::of_program().find<angles_object>(function, "angles", handle);
+    const auto angles = find<angles_object>(function, handle);
     const cordage_gradients none{};
     const cordage_gradients& g = gradients == nullptr ? none : *gradients;
     const bool has_no_tokens =
@@ -362,19 +361,18 @@ inline void backward_call(const char* function, const cordage_executor* where, c
         fail<value_error>({function, ": gradients must be NULL for a difference of angles"});
     }
     cos_sin_tables tables;  // which operands point to, as to these
-    gradient_source<float> of_float;
-    gradient_source<double> of_double;
+    const exact_source source = angles->to()->exact();
+    std::tuple<gradient_source<float>, gradient_source<double>> sources{source, source};
     const auto of_operand = [&]<class O>(const O&) -> angles_and_kernel {
         using real = typename O::compute;
         if constexpr (operand_type<O>) {
-            return {&tables.of<real>(), rotation_kernel<O>(pairs_are_interleaved, direction::adjoint)};
+            return {&std::get<cos_sin_view<real>>(tables),
+                    rotation_kernel<O>(pairs_are_interleaved, direction::adjoint)};
         } else {
             using rotate_detail::backward_tokens, backend::fastest;
-            using source = gradient_source<real>;
-            const void* from = &of_double;
-            if constexpr (std::same_as<real, float>) from = &of_float;
-            return {from, pairs_are_interleaved ? backward_tokens<interleaved, fastest, source, O>
-                                                : backward_tokens<half_split, fastest, source, O>};
+            using from = gradient_source<real>;
+            return {&std::get<from>(sources), pairs_are_interleaved ? backward_tokens<interleaved, fastest, from, O>
+                                                                    : backward_tokens<half_split, fastest, from, O>};
         }
     };
     call_on_heap<any_backward_operand> made(function, *angles, count);
@@ -387,9 +385,8 @@ inline void backward_call(const char* function, const cordage_executor* where, c
     const rotate_detail::call_size size =
         rotate_detail::check_call(call, rotate_detail::memory::host, rotate_detail::sums_of(grads));
     tables = angles->tables(has_doubles);
-    of_float = gradient_source<float>(*angles->to(), tables.of_float);
-    of_double = gradient_source<double>(*angles->to(), tables.of_double);
-    const auto sizes = rotate_detail::gradient_sizes::of(of_float);
+    std::get<0>(sources).table = std::get<0>(tables), std::get<1>(sources).table = std::get<1>(tables);
+    const auto sizes = rotate_detail::gradient_sizes::of(source);
     rotate_detail::check_gradients(grads, sizes, size.tokens);
     rotate_detail::run_backward(executor, call, size, grads, sizes);
 }

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "cordage/basis/basis.hpp"
 #include "cordage/c/cordage.h"
@@ -19,65 +19,35 @@
 
 namespace cordage::c {
 
-/// The object behind a cordage_model.
-struct model_object {
-    static constexpr const char* kind = "model";
-    hf::model_ropes ropes;
-};
-
-/// The object behind a cordage_rule.
-struct rule_object {
-    static constexpr const char* kind = "rule";
-    hf::layer_rope rope;
-};
-
-/// The object behind a cordage_basis.
-struct basis_object {
-    static constexpr const char* kind = "basis";
-    basis numbers;
-};
+/// What messages call an object: a cordage_model is an hf::model_ropes, a cordage_rule an hf::layer_rope, a
+/// cordage_basis a basis.
+template <class Object>
+inline constexpr const char* kind_of = nullptr;
+template <>
+inline constexpr const char* kind_of<hf::model_ropes> = "model";
+template <>
+inline constexpr const char* kind_of<hf::layer_rope> = "rule";
+template <>
+inline constexpr const char* kind_of<basis> = "basis";
 
 /// All objects behind handles. A handle is a unique number, not an address, so that an invalid one is detected without
 /// reading memory.
-class handle_table {
- public:
+struct handle_table {
+    struct entry {
+        const char* kind;
+        std::shared_ptr<const void> object;
+    };
+    std::shared_mutex mutex;
+    std::unordered_map<std::uintptr_t, entry> objects;
+    std::uintptr_t last = 0;
+
     /// The table of the program; never destroyed, as threads may outlive main.
     static handle_table& of_program() {
         static handle_table& table = *new handle_table;
         return table;
     }
-    template <class Object, class Handle>
-    void add(std::shared_ptr<const Object> object, Handle** handle) {
-        const std::unique_lock lock(mutex_);
-        const std::uintptr_t name = 2 * ++last_ + 1;  // odd, unlike addresses of objects
-        objects_.emplace(name, entry{Object::kind, std::move(object)});
-        *handle = reinterpret_cast<Handle*>(name);
-    }
     /// @throws value_error
-    template <class Object>
-    std::shared_ptr<const Object> find(const char* function, const char* argument, const void* handle) const {
-        const std::shared_lock lock(mutex_);
-        return std::static_pointer_cast<const Object>(
-            entry_of(objects_, function, argument, handle, Object::kind)->second.object);
-    }
-    template <class Object>
-    void remove(const char* function, const void* handle) {
-        if (handle == nullptr) return;
-        std::shared_ptr<const void> last;  // destroyed after the lock is released
-        const std::unique_lock lock(mutex_);
-        const auto at = entry_of(objects_, function, Object::kind, handle, Object::kind);
-        last = std::move(at->second.object);
-        objects_.erase(at);
-    }
-
- private:
-    struct entry {
-        const char* kind;
-        std::shared_ptr<const void> object;
-    };
-    template <class Objects>
-    static auto entry_of(Objects& objects, const char* function, const char* argument, const void* handle,
-                         const char* kind) {
+    auto entry_of(const char* function, const void* handle, const char* argument, const char* kind) {
         const auto found = objects.find(reinterpret_cast<std::uintptr_t>(handle));
         if (found == objects.end()) {
             fail<value_error>({function, ": ", argument, handle == nullptr ? " nullptr" : message(" ", handle),
@@ -89,11 +59,37 @@ class handle_table {
         }
         return found;
     }
-
-    mutable std::shared_mutex mutex_;
-    std::unordered_map<std::uintptr_t, entry> objects_;
-    std::uintptr_t last_ = 0;
 };
+
+/// Makes an Object(args...) and its handle.
+template <class Object, class Handle, class... Args>
+void create(Handle** handle, Args&&... args) {
+    auto object = std::make_shared<const Object>(std::forward<Args>(args)...);
+    auto& table = handle_table::of_program();
+    const std::unique_lock lock(table.mutex);
+    const std::uintptr_t name = 2 * ++table.last + 1;  // odd, unlike addresses of objects
+    table.objects.emplace(name, handle_table::entry{kind_of<Object>, std::move(object)});
+    *handle = reinterpret_cast<Handle*>(name);
+}
+/// @throws value_error
+template <class Object>
+std::shared_ptr<const Object> find(const char* function, const void* handle, const char* argument = kind_of<Object>) {
+    auto& table = handle_table::of_program();
+    const std::shared_lock lock(table.mutex);
+    return std::static_pointer_cast<const Object>(
+        table.entry_of(function, handle, argument, kind_of<Object>)->second.object);
+}
+/// @throws value_error
+template <class Object>
+void destroy(const char* function, const void* handle) {
+    if (handle == nullptr) return;
+    auto& table = handle_table::of_program();
+    std::shared_ptr<const void> last;  // destroyed after the lock is released
+    const std::unique_lock lock(table.mutex);
+    const auto at = table.entry_of(function, handle, kind_of<Object>, kind_of<Object>);
+    last = std::move(at->second.object);
+    table.objects.erase(at);
+}
 
 /// The message of this thread's last failure: plain memory without a destructor.
 inline char* last_error() noexcept {
@@ -106,10 +102,22 @@ inline cordage_status failed(cordage_status status, const char* text) noexcept {
     return status;
 }
 
+/// @throws value_error
+inline void expect_pointer(const char* function, const char* argument, const void* pointer) {
+    if (pointer == nullptr) fail<value_error>({function, ": ", argument, " must not be NULL"});
+}
+
+/// An argument that must not be NULL.
+struct needed {
+    const char* name;
+    const void* pointer;
+};
+
 /// Runs body(function), the body of the entry point of that name, and converts what it throws to a status.
 template <class Body>
-cordage_status guarded(const char* function, const Body& body) noexcept {
+cordage_status guarded(const char* function, std::initializer_list<needed> arguments, const Body& body) noexcept {
     try {
+        for (const auto& [name, pointer] : arguments) expect_pointer(function, name, pointer);
         body(function);
         return CORDAGE_OK;
     } catch (const value_error& e) {
@@ -124,15 +132,15 @@ cordage_status guarded(const char* function, const Body& body) noexcept {
         return failed(CORDAGE_OTHER_ERROR, "cordage: unknown error");
     }
 }
-
-/// @throws value_error
-inline void expect_pointer(const char* function, const char* argument, const void* pointer) {
-    if (pointer == nullptr) fail<value_error>({function, ": ", argument, " must not be NULL"});
-}
-inline void check_abi(const char* function, std::int32_t abi) {
-    if (abi == CORDAGE_ABI) return;
-    fail<value_error>({function, ": abi ", abi, " must be ", CORDAGE_ABI,
-                       ", the version of this library: compile against its cordage.h, or link the other library"});
+/// The same for a function that takes the ABI version, which is checked first.
+template <class Body>
+cordage_status guarded(const char* function, std::int32_t abi, std::initializer_list<needed> arguments,
+                       const Body& body) noexcept {
+    if (abi == CORDAGE_ABI) return guarded(function, arguments, body);
+    return guarded(function, {}, [abi](const char* name) {
+        fail<value_error>({name, ": abi ", abi, " must be ", CORDAGE_ABI,
+                           ", the version of this library: compile against its cordage.h, or link the other library"});
+    });
 }
 
 }  // namespace cordage::c

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "cordage/backend/any_format.hpp"
@@ -16,30 +19,38 @@ namespace cordage::c {
 
 using backend::any_format, backend::any_operand, backend::element_code;
 
-/// Bytes and lanes of an element of a dtype, its name, and, for dtypes of heads, its code.
+/// Bytes and lanes of an element of a dtype, its name, its code and bits in DLPack, 0 bits where it has none, and, for
+/// dtypes of heads, its code.
 struct element_type {
     std::int32_t dtype;
     const char* name;
+    dlpack::data_type in_dlpack;
     index_t bytes;
     index_t lanes = 1;
     bool is_of_heads = true;
     element_code code = element_code::float32;
 };
 inline constexpr element_type element_types[] = {
-    {CORDAGE_FLOAT32, "float32", 4},
-    {CORDAGE_FLOAT64, "float64", 8},
-    {CORDAGE_FLOAT16, "float16", 2, 1, true, element_code::float16},
-    {CORDAGE_BFLOAT16, "bfloat16", 2, 1, true, element_code::bfloat16},
-    {CORDAGE_INT8, "int8", 1, 1, true, element_code::int8},
-    {CORDAGE_FLOAT8_E4M3, "float8_e4m3", 1, 1, true, element_code::fp8_e4m3},
-    {CORDAGE_FLOAT8_E5M2, "float8_e5m2", 1, 1, true, element_code::fp8_e5m2},
-    {CORDAGE_Q8_0, "q8_0", sizeof(q8_0_block), 32, true, element_code::q8_0},
-    {CORDAGE_Q4_0, "q4_0", sizeof(q4_0_block), 32, true, element_code::q4_0},
-    {CORDAGE_INT32, "int32", 4, 1, false},
-    {CORDAGE_INT64, "int64", 8, 1, false},
-    {CORDAGE_FLOAT4_E2M1_X2, "float4_e2m1_x2", 1, 2, true, element_code::fp4_e2m1_x2},
-    {CORDAGE_FLOAT8_E8M0, "float8_e8m0", 1, 1, false, element_code::e8m0},
+    {CORDAGE_FLOAT32, "float32", {2, 32, 1}, 4},
+    {CORDAGE_FLOAT64, "float64", {2, 64, 1}, 8},
+    {CORDAGE_FLOAT16, "float16", {2, 16, 1}, 2, 1, true, element_code::float16},
+    {CORDAGE_BFLOAT16, "bfloat16", {4, 16, 1}, 2, 1, true, element_code::bfloat16},
+    {CORDAGE_INT8, "int8", {0, 8, 1}, 1, 1, true, element_code::int8},
+    {CORDAGE_FLOAT8_E4M3, "float8_e4m3", {10, 8, 1}, 1, 1, true, element_code::fp8_e4m3},
+    {CORDAGE_FLOAT8_E5M2, "float8_e5m2", {12, 8, 1}, 1, 1, true, element_code::fp8_e5m2},
+    {CORDAGE_Q8_0, "q8_0", {}, sizeof(q8_0_block), 32, true, element_code::q8_0},
+    {CORDAGE_Q4_0, "q4_0", {}, sizeof(q4_0_block), 32, true, element_code::q4_0},
+    {CORDAGE_INT32, "int32", {0, 32, 1}, 4, 1, false},
+    {CORDAGE_INT64, "int64", {0, 64, 1}, 8, 1, false},
+    {CORDAGE_FLOAT4_E2M1_X2, "float4_e2m1_x2", {}, 1, 2, true, element_code::fp4_e2m1_x2},
+    {CORDAGE_FLOAT8_E8M0, "float8_e8m0", {14, 8, 1}, 1, 1, false, element_code::e8m0},
 };
+
+/// Calls body with a value of the C++ type of a plain dtype.
+template <class Body>
+void for_plain_type(const element_type& type, const Body& body) {
+    dlpack::detail::for_type<float, double, float16, bfloat16>(type.in_dlpack, body);
+}
 
 /// An argument's name for messages: "operands[1].x". Converted to a string only for a message.
 struct argument {
@@ -85,9 +96,10 @@ struct strided {
     index_t shape[5];
     index_t strides[5];
 
-    /// Size of the axis `i` before the last.
-    index_t size_from_end(int i) const { return shape[axes - 1 - i]; }
-    index_t stride_from_end(int i) const { return strides[axes - 1 - i]; }
+    /// The axis `i` before the last; of size 1 if there are not so many.
+    view_axis from_end(int i) const {
+        return i < axes ? view_axis{shape[axes - 1 - i], strides[axes - 1 - i]} : view_axis{1, 0};
+    }
 };
 
 /// Whether a tensor that may be left out is, with all fields zero; one that is set only partly is an error of
@@ -171,19 +183,18 @@ inline described_heads heads_in_order(const argument& a, const cordage_tensor& t
     described_heads h{strided_of(a, t, 3, wanted.size() == 0 ? 5 : 4, wanted, is_written), {}, {}, false};
     const strided& s = h.tensor;
     const int inner = s.axes == 5 ? 1 : 0;  // groups of a head
-    const bool has_batch = s.axes > 3;
+    const view_axis batch = s.from_end(inner + 3), tokens = s.from_end(inner + 2), heads = s.from_end(inner + 1);
+    const view_axis lanes = s.from_end(0);
     heads_memory& m = h.memory;
-    if (s.stride_from_end(0) > 1) {
-        a.refuse<shape_error>({".strides[", s.axes - 1, "] ", s.stride_from_end(0), " must be 1: lanes must be dense"});
-    }
     m.data = s.data;
     m.element_size = s.type->bytes;
-    const index_t lanes = inner == 0 ? s.size_from_end(0) : saturated_product(s.size_from_end(0), s.size_from_end(1));
-    m.shape = {has_batch ? s.shape[0] : 1, s.size_from_end(inner + 2), s.size_from_end(inner + 1), lanes};
-    m.batch_stride = has_batch ? s.strides[0] : 0;
-    m.token_stride = s.stride_from_end(inner + 2);
-    m.head_stride = s.stride_from_end(inner + 1);
-    m.head_size = rounded_up_quotient(s.size_from_end(0), s.type->lanes);
+    m.shape = {batch.size, tokens.size, heads.size,
+               inner == 0 ? lanes.size : saturated_product(lanes.size, s.from_end(1).size)};
+    m.batch_stride = batch.stride, m.token_stride = tokens.stride, m.head_stride = heads.stride;
+    m.head_size = rounded_up_quotient(lanes.size, s.type->lanes);
+    if (m.head_size > 1 && lanes.stride != 1) {
+        a.refuse<shape_error>({".strides[", s.axes - 1, "] ", lanes.stride, " must be 1: lanes must be dense"});
+    }
     h.format.element = s.type->code;
     if (inner == 1 && s.shape[3] > 1) {
         if (s.shape[4] % s.type->lanes != 0) {
@@ -211,14 +222,14 @@ inline void set_slots(const argument& a, const cordage_heads& heads, index_t tok
     const strided s = strided_of(entries, *given, 1, 2, {CORDAGE_INT32, CORDAGE_INT64});
     expect_dense(entries, s, s.axes - 1);
     static constexpr std::int64_t no_entries = 0;
-    m.slots = {s.data == nullptr ? &no_entries : s.data, s.type->bytes == 8, s.axes == 2 ? s.strides[0] : 0,
+    m.slots = {s.data == nullptr ? &no_entries : s.data, s.type->bytes == 8, s.from_end(1).stride,
                is_by_block ? m.shape.tokens : 1,         m.shape.tokens,     m.shape.batch};
-    const index_t held = s.size_from_end(0);
+    const index_t held = s.from_end(0).size;
     if (is_by_block && (m.shape.tokens < 1 || held < rounded_up_quotient(tokens, m.shape.tokens))) {
         entries.refuse<shape_error>({".shape[", s.axes - 1, "] ", held, " must be at least the blocks of ", tokens,
                                      " tokens, ", m.shape.tokens, " to a block"});
     }
-    m.shape.batch = s.axes == 2 ? s.shape[0] : 1;
+    m.shape.batch = s.from_end(1).size;
     m.shape.tokens = is_by_block ? tokens : held;
 }
 
@@ -282,7 +293,7 @@ inline void set_scales(const argument& a, const cordage_heads& heads, bool is_wr
     format.scales.token_stride = saturated_product(s.strides[1], size);
     format.scales.head_stride = saturated_product(s.strides[2], size);
     if (s.axes == 4) {
-        if (s.shape[3] < 1 || all.head_dim % s.shape[3] != 0 || s.stride_from_end(0) > 1) {
+        if (s.shape[3] < 1 || all.head_dim % s.shape[3] != 0 || (s.shape[3] > 1 && s.strides[3] != 1)) {
             scales.refuse<shape_error>(
                 {".shape[3] ", s.shape[3], " must divide head_dim ", all.head_dim, " and have stride 1"});
         }
@@ -308,10 +319,7 @@ inline described_heads describe_heads(const argument& a, const cordage_heads& he
 }
 
 /// The weights of norms converted to the compute type, kept for one call.
-struct held_weights {
-    std::vector<std::vector<float>> floats;
-    std::vector<std::vector<double>> doubles;
-};
+using held_weights = std::tuple<std::vector<std::vector<float>>, std::vector<std::vector<double>>>;
 
 /// A norm with weights in float, or in double for float64 heads.
 template <class Real>
@@ -333,54 +341,28 @@ rms_norm<Real> norm_from(const argument& a, const cordage_norm& norm, const head
     if (norm.weight.data == nullptr) {
         weight.refuse<shape_error>({".data nullptr must point to the weights; all zero: the norm has none"});
     }
-    constexpr bool is_double = std::same_as<Real, double>;
-    const strided s = is_double
-                          ? strided_of(weight, norm.weight, 1, 2,
-                                       {CORDAGE_FLOAT32, CORDAGE_FLOAT64, CORDAGE_FLOAT16, CORDAGE_BFLOAT16})
-                          : strided_of(weight, norm.weight, 1, 2, {CORDAGE_FLOAT32, CORDAGE_FLOAT16, CORDAGE_BFLOAT16});
+    constexpr std::int32_t exact = std::same_as<Real, double> ? CORDAGE_FLOAT64 : CORDAGE_FLOAT32;
+    const strided s =
+        strided_of(weight, norm.weight, 1, 2, {CORDAGE_FLOAT32, exact, CORDAGE_FLOAT16, CORDAGE_BFLOAT16});
     expect_dense(weight, s, 0);
     const index_t rows = made.rows(shape.heads), count = saturated_product(rows, shape.head_dim);
-    const index_t given = s.axes == 1 ? s.shape[0] : saturated_product(s.shape[0], s.shape[1]);
-    if (given != count || s.size_from_end(0) != shape.head_dim) {
+    const index_t given = saturated_product(s.from_end(1).size, s.from_end(0).size);
+    if (given != count || s.from_end(0).size != shape.head_dim) {
         weight.refuse<shape_error>({" has ", given, " entries, must have ",
                                     made.is_over_all_heads ? "[heads, head_dim] = [" : "[head_dim] = [",
                                     made.is_over_all_heads ? message(rows, ", ") : "", shape.head_dim, "]"});
     }
-    const auto convert = [&]<class T>(const T* from) {
-        auto& all = [&]() -> auto& {
-            if constexpr (is_double)
-                return held.doubles.emplace_back();
-            else
-                return held.floats.emplace_back();
-        }();
-        for (index_t i = 0; i < count; ++i) all.push_back(static_cast<Real>(element_traits<T>::load(from[i])));
-        made.weight = all.data();
-    };
-    if (s.type->dtype == (is_double ? CORDAGE_FLOAT64 : CORDAGE_FLOAT32)) {
-        made.weight = static_cast<const Real*>(s.data);
-    } else if (s.type->dtype == CORDAGE_FLOAT32) {
-        convert(static_cast<const float*>(s.data));
-    } else if (s.type->dtype == CORDAGE_FLOAT16) {
-        convert(static_cast<const float16*>(s.data));
-    } else {
-        convert(static_cast<const bfloat16*>(s.data));
-    }
+    for_plain_type(*s.type, [&]<class T>(T) {
+        const auto* const from = static_cast<const T*>(s.data);
+        if constexpr (std::same_as<T, Real>) {
+            made.weight = from;
+        } else {
+            auto& all = std::get<std::vector<std::vector<Real>>>(held).emplace_back();
+            for (index_t i = 0; i < count; ++i) all.push_back(static_cast<Real>(element_traits<T>::load(from[i])));
+            made.weight = all.data();
+        }
+    });
     return made;
-}
-
-/// Calls body with a value of the C++ type of a plain dtype.
-template <class Body>
-void for_plain_type(const element_type& type, const Body& body) {
-    switch (type.dtype) {
-        case CORDAGE_FLOAT32:
-            return body(float{});
-        case CORDAGE_FLOAT64:
-            return body(double{});
-        case CORDAGE_FLOAT16:
-            return body(float16{});
-        default:
-            return body(bfloat16{});
-    }
 }
 
 /// The tensor of a DLTensor in host memory.
@@ -392,23 +374,14 @@ inline cordage_tensor tensor_from_dlpack(const char* function, const dlpack::ten
         a.refuse<value_error>({".device.device_type ", dlpack::detail::describe_device(device), " must be ",
                                dlpack::detail::describe_device(dlpack::cpu)});
     }
-    const auto dtype = [&]() -> std::int32_t {
-        struct known {
-            int code, bits;
-            std::int32_t dtype;
-        };
-        for (const auto& [code, bits, found] :
-             {known{0, 8, CORDAGE_INT8}, known{0, 32, CORDAGE_INT32}, known{0, 64, CORDAGE_INT64},
-              known{2, 16, CORDAGE_FLOAT16}, known{2, 32, CORDAGE_FLOAT32}, known{2, 64, CORDAGE_FLOAT64},
-              known{4, 16, CORDAGE_BFLOAT16}, known{10, 8, CORDAGE_FLOAT8_E4M3}, known{12, 8, CORDAGE_FLOAT8_E5M2},
-              known{14, 8, CORDAGE_FLOAT8_E8M0}}) {
-            if (t.dtype.lanes == 1 && t.dtype.code == code && t.dtype.bits == bits) return found;
-        }
+    const auto* const type = std::ranges::find_if(
+        element_types, [&](const element_type& e) { return dlpack::detail::is_same_type(e.in_dlpack, t.dtype); });
+    if (t.dtype.lanes != 1 || type == std::end(element_types)) {
         a.refuse<value_error>(
             {" of type ", dlpack::detail::describe_type(t.dtype),
              " must be float16, bfloat16, float32, float64, int8, int32, int64, float8_e4m3fn, float8_e5m2 or "
              "float8_e8m0fnu"});
-    }();
+    }
     if (t.ndim < 1 || t.ndim > 5) a.refuse<shape_error>({".ndim ", t.ndim, " must be 1 to 5"});
     if (t.shape == nullptr) a.refuse<shape_error>({".shape nullptr must point to ", t.ndim, " sizes"});
     if (!dlpack::detail::has_address(t)) {
@@ -416,7 +389,7 @@ inline cordage_tensor tensor_from_dlpack(const char* function, const dlpack::ten
             {".data ", static_cast<const void*>(t.data), " + byte_offset ", t.byte_offset, " must be an address"});
     }
     cordage_tensor out{t.data == nullptr ? nullptr : static_cast<char*>(t.data) + t.byte_offset,
-                       dtype,
+                       type->dtype,
                        t.ndim,
                        {},
                        {},

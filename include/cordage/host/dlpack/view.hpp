@@ -74,15 +74,20 @@ template <class Error>
     fail<Error>({"dlpack: ", name, joined(why)});
 }
 
-/// Calls body with a value of the type among Types that the tensor has; otherwise throws, listing `names`.
-template <class... Types, tensor_struct Tensor, class Body>
-void for_one_of(const Tensor& t, const char* name, const char* names, const Body& body) {
+/// Calls body with a value of the type among Types that `type` is. Returns whether there is one.
+template <class... Types, class Body>
+bool for_type(const auto& type, const Body& body) {
     const auto called = [&](auto value) {
-        const bool is_it = is_same_type(t.dtype, type_of<decltype(value)>());
+        const bool is_it = is_same_type(type, type_of<decltype(value)>());
         if (is_it) body(value);
         return is_it;
     };
-    if ((called(Types{}) || ...)) return;
+    return (called(Types{}) || ...);
+}
+/// The same with a tensor's type; otherwise throws, listing `names`.
+template <class... Types, tensor_struct Tensor, class Body>
+void for_one_of(const Tensor& t, const char* name, const char* names, const Body& body) {
+    if (for_type<Types...>(t.dtype, body)) return;
     refuse<value_error>(name, {" of type ", describe_type(t.dtype), " must be ", names});
 }
 

@@ -195,3 +195,10 @@ TEST_CASE("angles/exact_angles: positions may be a vector, an array, a span or a
     CHECK(by_vector.phase(0, 1, 1) == by_span.phase(0, 1, 1));
     CHECK(by_vector.phase(0, 1, 1) == by_array.phase(0, 1, 1));
 }
+
+TEST_CASE("angles/exact_angles: rows without tokens have no positions to check, however many there are") {
+    const basis b({0.1});
+    const float none = 0.0f;
+    const exact_angles angles(b, position_view<float>(&none, index_t{1} << 57, 0, 1));
+    CHECK_NOTHROW(angles.check("test"));
+}

@@ -169,7 +169,7 @@ class positions_and_bases : public std::conditional_t<lie_on_device<Bases>, lies
     }
     template <class F>
     void for_each_position(const F& f) const {
-        const index_t rows = ids_.batch_stride == 0 ? 1 : ids_.batch;
+        const index_t rows = ids_.tokens == 0 ? 0 : ids_.batch_stride == 0 ? 1 : ids_.batch;
         for (index_t axis = 0; axis < ids_.axes; ++axis) {
             for (index_t row = 0; row < rows; ++row) {
                 for (index_t token = 0; token < ids_.tokens; ++token) f(axis, row, token, ids_.at(row, token, axis));

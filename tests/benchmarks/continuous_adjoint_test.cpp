@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_fixed.hpp"
 #include "cordage/ode/tableaus.hpp"
+#include "ode/order_conditions.hpp"
 #include "ode/test_fields.hpp"
 
 using namespace cordage;

@@ -16,9 +16,6 @@ struct bent_ntk {
     double log_alpha_rate(const cordage::rope_config& c, cordage::index_t pair, double t) const {
         return -exponent(c, pair) / t;
     }
-    double log_alpha_curvature(const cordage::rope_config& c, cordage::index_t pair, double t) const {
-        return exponent(c, pair) / (t * t);  // needed only of the prior of an ODE
-    }
 
  private:
     double exponent(const cordage::rope_config& c, cordage::index_t pair) const {

@@ -79,46 +79,33 @@ class adjoint_flow {
 };
 
 /// The continuous gradient: the derivative of the exact flow through z0, up to the errors of the trajectory and of the
-/// backward solve. Arguments and results are those of discrete_adjoint. The backward solve chooses its own steps by its
+/// backward solve. Arguments are those of discrete_adjoint. The backward solve chooses its own steps by its
 /// tolerance, independently of the forward steps.
 ///
 /// @param options  settings of the backward solves, one between successive seeds' times, by tsit5. The error estimate
 ///                 covers lambda only; the parameters' integral has the order of the rule
-/// @return         the gradient to interval.end with all seeds moving in proportion, t = begin + r (end - begin)
 /// @throws cordage::error unless the forward and the backward solves succeed; value_error for a seed's t or a setting;
 ///         shape_error for sizes. In these cases nothing is added.
 /// Error: that of the trajectory between its nodes (the order of its interpolant: 4 for tsit5 and dopri5, at most 3 for
 /// the other rules, 1 for linear_output) plus the tolerance's. Allocates its workspace and the backward trajectories.
 template <butcher_tableau Tableau, class Scalar, class Field>
-Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
-                          std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,
-                          const std::type_identity_t<gradient_sums<Scalar>>& sums,
-                          const adaptive_options& options = {}) {
+void continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
+                        std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,
+                        const std::type_identity_t<gradient_sums<Scalar>>& sums, const adaptive_options& options = {}) {
     using field_type = std::remove_reference_t<Field>;
     ode_detail::validate("continuous_adjoint", options);
     validate_gradient("continuous_adjoint", path, field, seeds, sums);
-    if (seeds.empty()) return Scalar{0};
+    if (seeds.empty()) return;
 
     const Scalar begin = path.interval().begin, end = path.interval().end;
-    const std::size_t size = path.size();
-    std::vector<Scalar> z(size), slope(size), grad_times(sums.grad_times.size());
-    std::vector<Scalar> grad_parameters(
-        sums.grad_parameters.size());  // added at the end, since a backward solve may fail
-    Scalar grad_end = 0;
-    for (std::size_t i = 0; i < seeds.size(); ++i) {
-        path.at(seeds[i].t, z);
-        field(seeds[i].t, std::span<const Scalar>(z), std::span<Scalar>(slope));
-        const Scalar grad_t = dot<Scalar>(slope, seeds[i].grad_z.data());
-        if (!grad_times.empty()) grad_times[i] = grad_t;
-        if (begin != end) grad_end += (seeds[i].t - begin) / (end - begin) * grad_t;
-    }
-
+    // Added at the end, since a backward solve may fail.
+    std::vector<Scalar> grad_parameters(sums.grad_parameters.size());
     const auto order = greatest_first(seeds.size(), [&](std::size_t i) { return std::abs(seeds[i].t - begin); });
     recorder<Scalar, field_type> recorded(field);
     const auto state = [&](Scalar t, std::span<Scalar> out) {  // rounding may put a stage's time outside the trajectory
         path.at(std::clamp(t, std::min(begin, end), std::max(begin, end)), out);
     };
-    adjoint_flow<Scalar> flow(recorded, state, size);
+    adjoint_flow<Scalar> flow(recorded, state, path.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
         const auto& seed = seeds[order[i]];
         add_scaled<Scalar>(1, seed.grad_z, flow.lambda());
@@ -131,8 +118,6 @@ Scalar continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field
     }
     add_scaled<Scalar>(1, flow.lambda(), sums.grad_z0);
     add_scaled<Scalar>(1, grad_parameters, sums.grad_parameters);
-    add_scaled<Scalar>(1, grad_times, sums.grad_times);
-    return grad_end;
 }
 
 }  // namespace cordage::benchmarks

@@ -46,9 +46,7 @@ void solve(const clex_case& c, const clex_options& options, double* z, double* g
         if (c.grad_z != nullptr) seeds.push_back({t, {c.grad_z + i * c.pairs, pairs}});
     }
     if (c.grad_z == nullptr) return;
-    const clex_gradient gradient = policy.gradient(seeds);
-    std::copy_n(gradient.up.begin(), size, grad_parameters);
-    std::copy_n(gradient.down.begin(), size, grad_parameters + size);
+    std::ranges::copy(policy.gradient(seeds).parameters, grad_parameters);
 }
 
 template <class Scalar>

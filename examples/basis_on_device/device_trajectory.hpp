@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cordage/ode/trajectory.hpp>
 #include <cordage/scaling/policy.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,6 +35,28 @@ struct device_trajectory_shape {
     static constexpr index_t coefficients = 5;  // of the polynomial of log alpha in a step
     static constexpr index_t factor_pieces = 64, factor_coefficients = 4;
 };
+
+/// The weights of dense output as polynomials: in a step z(t + s h) = z + h sum_i k_i sum_k c[i][k] s^(k+1).
+template <class Path>
+constexpr auto dense_coefficients() {
+    using form = typename Path::form;
+    constexpr bool is_linear = requires { requires Path::tableau::is_read_linearly; };
+    std::array<std::array<double, 4>, form::slopes> c{};
+    for (std::size_t i = 0; i < form::slopes; ++i) {
+        const double b = form::b(i), quartic = form::quartic(i);
+        if (is_linear) {
+            c[i] = {b, 0.0, 0.0, 0.0};
+        } else {
+            c[i] = {0.0, 3 * b + quartic, -2 * b - 2 * quartic, quartic};
+        }
+    }
+    if constexpr (!is_linear) {
+        c[0] = {c[0][0] + 1, c[0][1] - 2, c[0][2] + 1, c[0][3]};
+        auto& last = c[form::last];
+        last = {last[0], last[1] - 1, last[2] + 1, last[3]};
+    }
+    return c;
+}
 
 /// The numbers from which a device computes a policy's basis at any t of [1, t_max], in this order:
 ///
@@ -87,7 +111,7 @@ class device_trajectory_numbers {
 
     template <class Path>
     static void add_slopes(const Path& path, std::size_t step, std::size_t power, std::span<double> sum) {
-        constexpr auto weights = cordage::ode_detail::dense_coefficients<typename Path::tableau>();
+        constexpr auto weights = dense_coefficients<Path>();
         const auto slopes = path.slopes(step);
         for (std::size_t k = 0; k < slopes.size(); ++k) {
             for (std::size_t i = 0; i < sum.size(); ++i) {

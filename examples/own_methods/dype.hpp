@@ -34,10 +34,6 @@ struct dype {
         const values v = terms(c, pair, t);
         return v.rate / v.alpha;
     }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
-        const values v = terms(c, pair, t);
-        return v.curvature / v.alpha - v.rate / v.alpha * (v.rate / v.alpha);
-    }
     double attention_factor(const rope_config&, double t) const { return 0.1 * std::log(t) + 1.0; }
     double attention_factor_rate(const rope_config&, double t) const { return 0.1 / t; }
 
@@ -47,9 +43,9 @@ struct dype {
     }
 
  private:
-    // alpha and its derivatives in t.
+    // alpha and its derivative in t.
     struct values {
-        double alpha, rate, curvature;
+        double alpha, rate;
     };
     values terms(const rope_config& c, index_t pair, double t) const {
         const double kappa = step * step, last = static_cast<double>(c.rotary_dim) / 2.0;
@@ -58,10 +54,7 @@ struct dype {
             (1.0 - unscaled) * (1.0 - ramp_of_rotations(c, 1.25 * kappa, 0.75 * kappa, true, last).at(pair));
         const double by_pi = 1.0 - unscaled - by_ntk;
         const double ntk = by_ntk * std::exp(ntk_aware{}.log_alpha(c, pair, t));
-        const double ntk_rate = ntk_aware{}.log_alpha_rate(c, pair, t);
-        const double curvature = ntk_aware{}.log_alpha_curvature(c, pair, t) + ntk_rate * ntk_rate;
-        return {unscaled + ntk + by_pi / t, ntk * ntk_rate - by_pi / (t * t),
-                ntk * curvature + 2.0 * by_pi / (t * t * t)};
+        return {unscaled + ntk + by_pi / t, ntk * ntk_aware{}.log_alpha_rate(c, pair, t) - by_pi / (t * t)};
     }
 };
 static_assert(cordage::scaling_policy<dype> && cordage::prior_policy<dype> && cordage::has_attention_factor<dype>);

@@ -36,7 +36,6 @@
 // ode, clex: the learned policy
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/weights.hpp"
-#include "cordage/ode/order_conditions.hpp"
 
 // positions: positions of several axes; which positions a training sequence has
 #include "cordage/positions/position_view.hpp"

@@ -225,7 +225,7 @@ void check_training(const value& one_case, report& result) {
         for (std::size_t i = 0; i < grad_z.size(); ++i) grad_z[i] *= b.inv_freq()[i];
         const clex_seed seed{t, grad_z};
         const clex_gradient gradient = policy.gradient({&seed, 1});
-        const auto rows = to_rows({l.weights.hidden, l.weights.pairs, gradient.up, gradient.down});
+        const auto rows = to_rows(with_flat_parameters(l.weights, gradient.parameters));
         const auto compare = [&](const value& expected, const char* name, std::span<const double> got,
                                  const std::vector<double>& wanted, double within) {
             result.near(expected.where() + "." + name, got, wanted, within * largest(wanted));

@@ -43,33 +43,28 @@ static_assert(recording_field<recording, double> && !recording_field<knotted, do
 
 TEST_CASE("ode/field: the discrete gradient is the same with a field that records, and is added") {
     const auto path = solve_fixed<rk4_38>(knotted{}, {0.0, 2.0}, z_start, equal_steps{150});  // more than one record
-    vector plain_z0(2), plain_parameters(3), plain_times(3), z0{10.0, 20.0}, parameters{1.0, 2.0, 3.0},
-        times{1.0, 2.0, 3.0};
+    vector plain_z0(2), plain_parameters(3), z0{10.0, 20.0}, parameters{1.0, 2.0, 3.0};
     const auto seeds = seeds_in(path.interval());
-    const double end = discrete_adjoint(path, knotted{}, seeds, {plain_z0, plain_parameters, plain_times});
-    CHECK(discrete_adjoint(path, recording{}, seeds, {z0, parameters, times}) == doctest::Approx(end).epsilon(1e-13));
+    discrete_adjoint(path, knotted{}, seeds, {plain_z0, plain_parameters});
+    discrete_adjoint(path, recording{}, seeds, {z0, parameters});
     for (std::size_t i = 0; i < 2; ++i)
         CHECK(std::abs(z0[i] - 10.0 * static_cast<double>(i + 1) - plain_z0[i]) < 1e-13);
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < 3; ++i)
         CHECK(std::abs(parameters[i] - static_cast<double>(i + 1) - plain_parameters[i]) < 1e-13);
-        CHECK(std::abs(times[i] - static_cast<double>(i + 1) - plain_times[i]) < 1e-13);
-    }
 }
 
 TEST_CASE("ode/adjoint: the test field's vjp is its Jacobian transposed") {
     const vector g{0.7, -1.1};
     vector grad_z(2), grad_p(3);
-    const double grad_t = knotted{}.vjp(0.4, z_start, g, grad_z, grad_p);
-    const auto pulled = [&](const knotted& f, double t, const vector& z) {
+    knotted{}.vjp(0.4, z_start, g, grad_z, grad_p);
+    const auto pulled = [&](const vector& z) {
         vector dz(2);
-        f(t, z, dz);
+        knotted{}(0.4, z, dz);
         return g[0] * dz[0] + g[1] * dz[1];
     };
-    CHECK(grad_t == doctest::Approx(central_difference([&](double t) { return pulled({}, t, z_start); }, 0.4)));
     for (std::size_t i = 0; i < 2; ++i) {
         const auto moved = [&](double x) { return vector{i == 0 ? x : z_start[0], i == 1 ? x : z_start[1]}; };
-        CHECK(grad_z[i] ==
-              doctest::Approx(central_difference([&](double x) { return pulled({}, 0.4, moved(x)); }, z_start[i])));
+        CHECK(grad_z[i] == doctest::Approx(central_difference([&](double x) { return pulled(moved(x)); }, z_start[i])));
     }
 }
 
@@ -77,18 +72,18 @@ TEST_CASE_TEMPLATE("ode/adjoint: gradients of a fixed solve are exact for its nu
                    Tableau, euler, midpoint, ralston2, heun3, rk4_classic, rk4_38, bosh3, dopri5, tsit5) {
     const double begin = 0.3, end = 2.0;
     const index_t steps = 5;  // coarse: the gradient of the exact flow differs much
-    const auto loss = [&](const knotted& f, const vector& z0, double until) {
-        return loss_of(solve_fixed<Tableau>(f, {begin, until}, z0, equal_steps{steps}));
+    const auto loss = [&](const knotted& f, const vector& z0) {
+        return loss_of(solve_fixed<Tableau>(f, {begin, end}, z0, equal_steps{steps}));
     };
     const auto path = solve_fixed<Tableau>(knotted{}, {begin, end}, z_start, equal_steps{steps});
-    vector grad_z0(2), grad_p(3), grad_t(3);
-    const double grad_end = discrete_adjoint(path, knotted{}, seeds_in(path.interval()), {grad_z0, grad_p, grad_t});
+    vector grad_z0(2), grad_p(3);
+    discrete_adjoint(path, knotted{}, seeds_in(path.interval()), {grad_z0, grad_p});
     for (std::size_t i = 0; i < 2; ++i) {
         const double expected = central_difference(
             [&](double x) {
                 vector z0 = z_start;
                 z0[i] = x;
-                return loss({}, z0, end);
+                return loss({}, z0);
             },
             z_start[i]);
         CHECK(grad_z0[i] == doctest::Approx(expected).epsilon(1e-8));
@@ -98,49 +93,31 @@ TEST_CASE_TEMPLATE("ode/adjoint: gradients of a fixed solve are exact for its nu
             [&](double x) {
                 knotted f;
                 f.p[i] = x;
-                return loss(f, z_start, end);
+                return loss(f, z_start);
             },
             knotted{}.p[i]);
         CHECK(grad_p[i] == doctest::Approx(expected).epsilon(1e-8));
     }
-    CHECK(grad_end ==
-          doctest::Approx(central_difference([&](double T) { return loss({}, z_start, T); }, end)).epsilon(1e-8));
-    for (std::size_t i = 0; i < 2; ++i) {  // the seeds inside
-        const auto seed = seeds_in(path.interval())[i];
-        const double expected = central_difference(
-            [&](double t) {
-                vector z(2);
-                path.at(t, z);
-                return std::inner_product(z.begin(), z.end(), seed.grad_z.begin(), 0.0);
-            },
-            seed.t);
-        CHECK(grad_t[i] == doctest::Approx(expected).epsilon(1e-7));
-    }
 }
 
 TEST_CASE("ode/adjoint: an adaptive solve at tight tolerance has the gradient of the flow") {
-    const double end = 2.0;
     const adaptive_options tight{.tolerance = {1e-12, 1e-12}};
-    const auto loss = [&](const vector& z0, double until) {
-        return loss_of(solve_adaptive(knotted{}, {0.0, until}, z0, tight));
-    };
+    const auto loss = [&](const vector& z0) { return loss_of(solve_adaptive(knotted{}, {0.0, 2.0}, z0, tight)); };
     vector grad_z0(2), grad_p(3);
-    const auto path = solve_adaptive(knotted{}, {0.0, end}, z_start, tight);
-    const double grad_end = discrete_adjoint(path, knotted{}, seeds_in(path.interval()), {grad_z0, grad_p});
-    CHECK(grad_end ==
-          doctest::Approx(central_difference([&](double T) { return loss(z_start, T); }, end)).epsilon(1e-6));
-    CHECK(grad_z0[0] == doctest::Approx(central_difference(
-                                            [&](double x) {
-                                                return loss({x, z_start[1]}, end);
-                                            },
-                                            z_start[0]))
-                            .epsilon(1e-6));
-    CHECK(grad_z0[1] == doctest::Approx(central_difference(
-                                            [&](double x) {
-                                                return loss({z_start[0], x}, end);
-                                            },
-                                            z_start[1]))
-                            .epsilon(1e-6));
+    const auto path = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, tight);
+    discrete_adjoint(path, knotted{}, seeds_in(path.interval()), {grad_z0, grad_p});
+    const double first = central_difference(
+                     [&](double x) {
+                         return loss({x, z_start[1]});
+                     },
+                     z_start[0]),
+                 second = central_difference(
+                     [&](double x) {
+                         return loss({z_start[0], x});
+                     },
+                     z_start[1]);
+    CHECK(grad_z0[0] == doctest::Approx(first).epsilon(1e-6));
+    CHECK(grad_z0[1] == doctest::Approx(second).epsilon(1e-6));
 }
 
 TEST_CASE("ode/adjoint: one sweep over many seeds is the sum of one sweep each, and results are added") {
@@ -149,29 +126,27 @@ TEST_CASE("ode/adjoint: one sweep over many seeds is the sum of one sweep each, 
     const std::vector<gradient_seed<double>> seeds{{0.5, grad_first}, {0.0, grad_second}, {2.0, grad_third},
                                                    {1.2, grad_first}, {1.1, grad_third},  {1.0, grad_second}};
     vector together_z(2, 10.0), together_p(3, 20.0), apart_z(2, 10.0), apart_p(3, 20.0);
-    const double end_together = discrete_adjoint(path, knotted{}, seeds, {together_z, together_p});
-    double end_apart = 0.0;
-    for (const auto& seed : seeds) end_apart += discrete_adjoint(path, knotted{}, {{seed}}, {apart_z, apart_p});
+    discrete_adjoint(path, knotted{}, seeds, {together_z, together_p});
+    for (const auto& seed : seeds) discrete_adjoint(path, knotted{}, {{seed}}, {apart_z, apart_p});
     for (std::size_t i = 0; i < 2; ++i) CHECK(together_z[i] == doctest::Approx(apart_z[i]).epsilon(1e-14));
     for (std::size_t i = 0; i < 3; ++i) CHECK(together_p[i] == doctest::Approx(apart_p[i]).epsilon(1e-14));
-    CHECK(end_together == doctest::Approx(end_apart).epsilon(1e-13));
 }
 
 TEST_CASE("ode/adjoint: a seed at the start passes straight through, and nothing past the last seed is touched") {
     const auto path = solve_fixed<rk4_38>(knotted{}, {0.0, 2.0}, z_start, equal_steps{4});
     vector grad_z0(2), grad_p(3);
     const std::vector<gradient_seed<double>> at_start{{0.0, grad_first}};
-    CHECK(discrete_adjoint(path, knotted{}, at_start, {grad_z0, grad_p}) == 0.0);
+    discrete_adjoint(path, knotted{}, at_start, {grad_z0, grad_p});
     CHECK(grad_z0 == grad_first);
     CHECK(grad_p == vector(3, 0.0));
-    CHECK(discrete_adjoint(path, knotted{}, {}, {grad_z0, grad_p}) == 0.0);
+    discrete_adjoint(path, knotted{}, {}, {grad_z0, grad_p});
     CHECK(grad_z0 == grad_first);
 
     struct differentiable_until_one : knotted {
-        double vjp(double t, std::span<const double> z, std::span<const double> g, std::span<double> grad_z,
-                   std::span<double> grad_p) const {
+        void vjp(double t, std::span<const double> z, std::span<const double> g, std::span<double> grad_z,
+                 std::span<double> grad_p) const {
             CHECK(t <= 1.0);
-            return knotted::vjp(t, z, g, grad_z, grad_p);
+            knotted::vjp(t, z, g, grad_z, grad_p);
         }
     };
     const std::vector<gradient_seed<double>> inside{{0.75, grad_first}};
@@ -180,7 +155,7 @@ TEST_CASE("ode/adjoint: a seed at the start passes straight through, and nothing
     const auto empty = solve_fixed<rk4_38>(knotted{}, {1.0, 1.0}, z_start, equal_steps{4});
     const std::vector<gradient_seed<double>> at_one{{1.0, grad_second}};
     vector grad(2);
-    CHECK(discrete_adjoint(empty, knotted{}, at_one, {grad, grad_p}) == 0.0);
+    discrete_adjoint(empty, knotted{}, at_one, {grad, grad_p});
     CHECK(grad == grad_second);
 }
 
@@ -194,9 +169,10 @@ TEST_CASE("ode/adjoint: wrong sizes, times and failed solves are errors that add
     CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, narrow, {grad_z0, grad_p}), shape_error);
     CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, fine, {wrong, grad_p}), shape_error);
     CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, fine, {grad_z0, wrong}), shape_error);
-    CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, fine, {grad_z0, grad_p, grad_p}), shape_error);
     const auto failed = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, {.max_steps = 1, .first_step = 0.1});
-    CHECK_THROWS_AS(discrete_adjoint(failed, knotted{}, fine, {grad_z0, grad_p}), cordage::error);
+    for (const auto& some : {fine, {}}) {  // once without an error if there were no seeds
+        CHECK_THROWS_AS(discrete_adjoint(failed, knotted{}, some, {grad_z0, grad_p}), cordage::error);
+    }
     CHECK(grad_z0 == vector(2, 0.0));
     CHECK(grad_p == vector(3, 0.0));
 }

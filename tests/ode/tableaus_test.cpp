@@ -3,12 +3,13 @@
 
 #include <doctest/doctest.h>
 
-#include "cordage/ode/order_conditions.hpp"
 #include "cordage/ode/solve_adaptive.hpp"
 #include "cordage/ode/solve_fixed.hpp"
+#include "order_conditions.hpp"
 #include "test_fields.hpp"
 
 using namespace cordage;
+using namespace cordage_test;
 
 namespace {
 /// The midpoint rule with an error in b, which reduces its order.
@@ -41,7 +42,7 @@ TEST_CASE_TEMPLATE("ode/tableaus: one step of dz/dt = z is the exponential serie
                    ALL_TABLEAUS) {
     const double h = 0.125;
     const std::vector<double> z0{1.0};
-    const auto path = solve_fixed<Tableau>(cordage_test::growing{}, {0.0, h}, z0, equal_steps{1});
+    const auto path = solve_fixed<Tableau>(growing{}, {0.0, h}, z0, equal_steps{1});
     double series = 1.0, term = 1.0;
     for (int power = 1; power <= Tableau::order; ++power) series += term *= h / power;
     // Rules with more stages than their order have further terms, smaller than the next one of the series.
@@ -54,8 +55,8 @@ TEST_CASE_TEMPLATE("ode/tableaus: one step of dz/dt = z is the exponential serie
 TEST_CASE_TEMPLATE("ode/tableaus: halving the step divides the error by 2^order", Tableau, ALL_TABLEAUS) {
     const std::vector<double> z0{1.0};
     const auto error = [&](index_t steps) {
-        const auto path = solve_fixed<Tableau>(cordage_test::swinging{}, {0.0, 2.0}, z0, equal_steps{steps});
-        return std::abs(path.state(path.nodes() - 1)[0] - cordage_test::swinging::exact(2.0));
+        const auto path = solve_fixed<Tableau>(swinging{}, {0.0, 2.0}, z0, equal_steps{steps});
+        return std::abs(path.state(path.nodes() - 1)[0] - swinging::exact(2.0));
     };
     const double order = std::log2(error(64) / error(128));
     CHECK(order > Tableau::order - 0.15);
@@ -65,11 +66,11 @@ TEST_CASE_TEMPLATE("ode/tableaus: halving the step divides the error by 2^order"
 TEST_CASE("ode/tableaus: a rule of one's own chooses its steps too") {
     const std::vector<double> z0{1.0};
     std::vector<double> z(1);
-    const auto path = solve_adaptive<shu_osher3>(cordage_test::swinging{}, {0.0, 2.0}, z0, {.tolerance = {1e-7, 1e-7}});
+    const auto path = solve_adaptive<shu_osher3>(swinging{}, {0.0, 2.0}, z0, {.tolerance = {1e-7, 1e-7}});
     REQUIRE(path.status() == solve_status::success);
     for (const double t : {0.3, 1.1, 2.0}) {
         path.at(t, z);
-        CHECK(std::abs(z[0] - cordage_test::swinging::exact(t)) < 1e-5);
+        CHECK(std::abs(z[0] - swinging::exact(t)) < 1e-5);
     }
 }
 
@@ -106,8 +107,8 @@ TEST_CASE("ode/tableaus: the order is proved from the coefficients, so that a mi
 
 TEST_CASE("ode/tableaus: linear_output: the nodes are the rule's, with linear interpolation in between") {
     const std::vector<double> z0{1.0};
-    const auto plain = solve_fixed<rk4_38>(cordage_test::swinging{}, {0.0, 2.0}, z0, equal_steps{8});
-    const auto straight = solve_fixed<linear_output<rk4_38>>(cordage_test::swinging{}, {0.0, 2.0}, z0, equal_steps{8});
+    const auto plain = solve_fixed<rk4_38>(swinging{}, {0.0, 2.0}, z0, equal_steps{8});
+    const auto straight = solve_fixed<linear_output<rk4_38>>(swinging{}, {0.0, 2.0}, z0, equal_steps{8});
     std::vector<double> z(1), slope(1);
     for (std::size_t n = 0; n < 8; ++n) {
         CHECK(straight.state(n)[0] == plain.state(n)[0]);
@@ -123,7 +124,7 @@ TEST_CASE("ode/tableaus: linear_output: the nodes are the rule's, with linear in
 
 TEST_CASE("ode/tableaus: linear_output: a rule whose last stage is the next one's first is read in the same way") {
     const std::vector<double> z0{1.0};
-    const auto path = solve_fixed<linear_output<dopri5>>(cordage_test::swinging{}, {0.0, 1.0}, z0, equal_steps{2});
+    const auto path = solve_fixed<linear_output<dopri5>>(swinging{}, {0.0, 1.0}, z0, equal_steps{2});
     std::vector<double> z(1);
     path.at(0.125, z);
     CHECK(z[0] == doctest::Approx(0.75 * path.state(0)[0] + 0.25 * path.state(1)[0]).epsilon(1e-15));

@@ -44,15 +44,14 @@ struct knotted {
         dz[0] = p[0] * std::sin(z[1]) + t / (1.0 + z[0] * z[0]);
         dz[1] = -p[1] * t * z[0] + p[2] * z[0] * z[1];
     }
-    double vjp(double t, std::span<const double> z, std::span<const double> g, std::span<double> grad_z,
-               std::span<double> grad_p) const {
+    void vjp(double t, std::span<const double> z, std::span<const double> g, std::span<double> grad_z,
+             std::span<double> grad_p) const {
         const double q = 1.0 + z[0] * z[0];
         grad_z[0] += -g[0] * t * 2.0 * z[0] / (q * q) + g[1] * (-p[1] * t + p[2] * z[1]);
         grad_z[1] += g[0] * p[0] * std::cos(z[1]) + g[1] * p[2] * z[0];
         grad_p[0] += g[0] * std::sin(z[1]);
         grad_p[1] += -g[1] * t * z[0];
         grad_p[2] += g[1] * z[0] * z[1];
-        return g[0] / q - g[1] * p[1] * z[0];
     }
 };
 
@@ -64,9 +63,9 @@ struct recording : knotted {
         times.assign(t.begin(), t.end()), states.assign(z.begin(), z.end());
         owed.assign(3, 0.0);
     }
-    double pull_back(cordage::index_t i, std::span<const double> g, std::span<double> grad_z) {
+    void pull_back(cordage::index_t i, std::span<const double> g, std::span<double> grad_z) {
         const auto at = static_cast<std::size_t>(i);
-        return vjp(times[at], std::span<const double>(states).subspan(2 * at, 2), g, grad_z, owed);
+        vjp(times[at], std::span<const double>(states).subspan(2 * at, 2), g, grad_z, owed);
     }
     void collect(std::span<double> grad_p) {
         for (std::size_t i = 0; i < 3; ++i) grad_p[i] += owed[i];

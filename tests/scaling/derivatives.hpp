@@ -33,7 +33,7 @@ inline const cordage::rope_config& llama2() {
     return config;
 }
 
-/// Rate and curvature of every pair are the derivatives of log alpha; the attention factor's rate is its derivative.
+/// The rates of every log alpha and of the attention factor are their derivatives.
 template <cordage::prior_policy Policy>
 void check_derivatives(const Policy& policy, const cordage::rope_config& config) {
     CHECK_NOTHROW(cordage::validate(policy, config));
@@ -43,8 +43,6 @@ void check_derivatives(const Policy& policy, const cordage::rope_config& config)
             CAPTURE(pair);
             const double rate = difference([&](double at) { return policy.log_alpha(config, pair, at); }, t);
             CHECK(close(policy.log_alpha_rate(config, pair, t), rate, first_difference));
-            const double curvature = difference([&](double at) { return policy.log_alpha_rate(config, pair, at); }, t);
-            CHECK(close(policy.log_alpha_curvature(config, pair, t), curvature, first_difference));
         }
         const double inside = std::max(t, 1.01);  // m is defined for t >= 1 only
         const double rate =

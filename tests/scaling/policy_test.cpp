@@ -33,6 +33,9 @@ struct solved {
 struct without_rate {
     double log_alpha(const rope_config&, index_t, double) const { return 0.0; }
 };
+struct jumping : half_way {
+    static constexpr bool jumps = true;
+};
 struct in_float {
     float log_alpha(const rope_config&, index_t, double) const { return 0.0f; }
     float log_alpha_rate(const rope_config&, index_t, double) const { return 0.0f; }
@@ -41,11 +44,12 @@ struct in_float {
 }  // namespace
 
 TEST_CASE("scaling/policy: the concept takes closed and solved forms, in double, with a rate") {
-    static_assert(scaling_policy<half_way> && !prior_policy<half_way> && !has_attention_factor<half_way>);
+    static_assert(scaling_policy<half_way> && prior_policy<half_way> && !has_attention_factor<half_way>);
     static_assert(scaling_policy<solved> && has_attention_factor<solved> && !has_log_alpha<solved>);
+    static_assert(!prior_policy<solved> && !prior_policy<without_rate>);
     static_assert(!scaling_policy<without_rate> && !scaling_policy<in_float> && !scaling_policy<int>);
     static_assert(!learned_policy<half_way>);
-    CHECK(prior_policy<linear>);
+    CHECK(!prior_policy<jumping>);
 }
 
 TEST_CASE("scaling/policy: both forms give the same") {

@@ -26,8 +26,6 @@ void check_rounds(const resonance<Policy>& policy) {
             const double whole = wavelength(policy, pair, t), inner = wavelength(policy.policy, pair, t);
             CHECK(close_relative(whole, std::round(inner), closed_form));
             CHECK(policy.log_alpha_rate(llama2(), pair, t) == policy.policy.log_alpha_rate(llama2(), pair, t));
-            CHECK(policy.log_alpha_curvature(llama2(), pair, t) ==
-                  policy.policy.log_alpha_curvature(llama2(), pair, t));
         }
         CHECK(attention_factor(policy, llama2(), t) == attention_factor(policy.policy, llama2(), t));
         CHECK(attention_factor_rate(policy, llama2(), t) == attention_factor_rate(policy.policy, llama2(), t));

@@ -32,9 +32,6 @@ struct any_prior {
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
         return std::visit([&](const auto& p) { return p.log_alpha_rate(c, pair, t); }, held);
     }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
-        return std::visit([&](const auto& p) { return p.log_alpha_curvature(c, pair, t); }, held);
-    }
     double attention_factor(const rope_config& c, double t) const {
         return std::visit([&](const auto& p) { return cordage::attention_factor(p, c, t); }, held);
     }
@@ -92,10 +89,7 @@ class model_of final : public clex_model {
             for (std::size_t pair = 0; pair < pairs; ++pair) mine[pair] *= at_t[pair];
             seeds.push_back({ts[i], mine});
         }
-        cordage::clex_gradient gradient = clex_.gradient(seeds);
-        std::vector<double> flat = std::move(gradient.up);
-        flat.insert(flat.end(), gradient.down.begin(), gradient.down.end());
-        return flat;
+        return clex_.gradient(seeds).parameters;
     }
 
  private:

@@ -81,13 +81,10 @@ struct clex_seed {
     std::span<const double> grad_log_inv_freq;  ///< [pairs]
 };
 
-/// The gradient of a loss with respect to all inputs of CLEX.
+/// The gradient of a loss with respect to the weights and the initial state of CLEX.
 struct clex_gradient {
-    std::vector<double> up;    ///< [hidden, pairs]
-    std::vector<double> down;  ///< [pairs, hidden]
-    std::vector<double> z1;    ///< to z(1) [pairs]
-    std::vector<double> t;     ///< to each seed's t, for fixed nodes [seeds]
-    double t_max = 0.0;        ///< to t_max, all steps and seeds scaled with it (in log time: to ln t_max)
+    std::vector<double> parameters;  ///< as clex::parameters(): up [hidden, pairs], then down [pairs, hidden]
+    std::vector<double> z1;          ///< to z(1) [pairs]
 };
 
 /// A right-hand side that clex can solve: a differentiable field whose state is log inv_freq and whose parameters are
@@ -105,7 +102,7 @@ concept clex_field = differentiable_field<F, double> && std::copy_constructible<
 ///   const clex policy(config, clex_initial_weights(config, 1, 0), {.t_max = 32});    // W_down = 0: equals the prior
 ///   const basis b = make_basis(config, policy, 3.7);
 ///   const clex_seed seed{.t = 3.7, .grad_log_inv_freq = grad};    // dL/dlog inv_freq(3.7), [pairs]
-///   const clex_gradient g = policy.gradient({&seed, 1});          // to W_up, W_down, z(1), t, t_max
+///   const clex_gradient g = policy.gradient({&seed, 1});          // to W_up, W_down and z(1)
 ///
 /// A scaling_policy in the whole-vector form and a learned_policy, whose flat parameters are up, then down. The
 /// attention factor is the prior's. Copies share the solution, which is immutable.
@@ -188,40 +185,28 @@ class clex {
         const std::size_t size = grad_parameters.size(), count = weights().up.size() + weights().down.size();
         if (size != count) fail<shape_error>({"clex::log_alpha_vjp: grad_parameters size ", size, " must be ", count});
         const clex_seed seed{t, grad_log_alpha};
-        const gradient_parts parts = pull_back("clex::log_alpha_vjp", {&seed, 1});
-        for (std::size_t i = 0; i < size; ++i) grad_parameters[i] += parts.parameters[i];
+        const clex_gradient grad = pull_back("clex::log_alpha_vjp", {&seed, 1});
+        for (std::size_t i = 0; i < size; ++i) grad_parameters[i] += grad.parameters[i];
     }
 
-    /// The gradient with respect to all inputs, for any number of seeds in one reverse sweep. Throws as log_alpha.
-    clex_gradient gradient(std::span<const clex_seed> seeds) const {
-        gradient_parts parts = pull_back("clex::gradient", seeds);
-        clex_weights shaped = with_flat_parameters(weights(), parts.parameters);
-        clex_gradient out{std::move(shaped.up), std::move(shaped.down), std::move(parts.z1), std::move(parts.times),
-                          parts.end * time_rate(options().t_max)};
-        for (std::size_t i = 0; i < seeds.size(); ++i) out.t[i] *= time_rate(seeds[i].t);
-        return out;
-    }
+    /// The gradient for any number of seeds in one reverse sweep. Throws as log_alpha.
+    clex_gradient gradient(std::span<const clex_seed> seeds) const { return pull_back("clex::gradient", seeds); }
 
  private:
-    struct gradient_parts {
-        std::vector<double> parameters, z1, times;
-        double end;
-    };
-
-    gradient_parts pull_back(const char* who, std::span<const clex_seed> seeds) const {
+    clex_gradient pull_back(const char* who, std::span<const clex_seed> seeds) const {
+        std::vector<gradient_seed<double>> placed;
         for (const auto& seed : seeds) {
             check(who, config(), seed.t);
             if (seed.grad_log_inv_freq.size() != path().size()) {
                 fail<shape_error>({who, ": gradient size ", seed.grad_log_inv_freq.size(), " must be ", path().size()});
             }
+            placed.push_back({time_of(seed.t), seed.grad_log_inv_freq});
         }
         field_type field = solution_->field;
-        std::vector<gradient_seed<double>> placed;
-        for (const auto& seed : seeds) placed.push_back({time_of(seed.t), seed.grad_log_inv_freq});
-        std::vector<double> z1(path().size()), times(seeds.size());
-        std::vector<double> flat(static_cast<std::size_t>(field.parameter_count()));
-        const double end = discrete_adjoint(path(), field, placed, {z1, flat, times});
-        return {std::move(flat), std::move(z1), std::move(times), end};
+        clex_gradient grad{std::vector<double>(static_cast<std::size_t>(field.parameter_count())),
+                           std::vector<double>(path().size())};
+        discrete_adjoint(path(), field, placed, {.grad_z0 = grad.z1, .grad_parameters = grad.parameters});
+        return grad;
     }
 
     struct solution {

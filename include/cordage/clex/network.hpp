@@ -158,14 +158,13 @@ class field_of_network {
 
     /// The vjp of a single state.
     template <class State>
-    State vjp(State time, std::type_identity_t<std::span<const State>> z,
-              std::type_identity_t<std::span<const State>> grad_dz, std::type_identity_t<std::span<State>> grad_z,
-              std::type_identity_t<std::span<State>> grad_parameters) {
+    void vjp(State time, std::type_identity_t<std::span<const State>> z,
+             std::type_identity_t<std::span<const State>> grad_dz, std::type_identity_t<std::span<State>> grad_z,
+             std::type_identity_t<std::span<State>> grad_parameters) {
         auto& self = static_cast<Derived&>(*this);
         self.record(std::span<const State>(&time, 1), z);
-        const State grad_time = self.pull_back(0, grad_dz, grad_z);
+        self.pull_back(0, grad_dz, grad_z);
         self.collect(grad_parameters);
-        return grad_time;
     }
     template <class State>
     void collect(std::span<State> grad_parameters) {
@@ -176,7 +175,6 @@ class field_of_network {
     explicit field_of_network(const clex_weights& weights) : network_(weights) {}
 
     clex_network<Scalar, Activation> network_;
-    std::vector<double> times_;  // recorded [count]
 };
 
 }  // namespace clex_detail

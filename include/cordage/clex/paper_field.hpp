@@ -24,7 +24,7 @@ namespace clex_detail {
 template <prior_policy Prior, activation Activation, class Scalar, bool InLogTime>
 class prior_field : public field_of_network<prior_field<Prior, Activation, Scalar, InLogTime>, Scalar, Activation> {
     using base = field_of_network<prior_field, Scalar, Activation>;
-    using base::network_, base::times_;
+    using base::network_;
 
  public:
     using prior_type = Prior;
@@ -44,7 +44,7 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
     void operator()(State time, std::type_identity_t<std::span<const State>> z,
                     std::type_identity_t<std::span<State>> dz) {
         network_(z, dz);
-        const double t = t_at(double{time});
+        const double t = in_log_time ? std::exp(double{time}) : double{time};
         for (std::size_t i = 0; i < dz.size(); ++i) {
             const double rate = prior_.log_alpha_rate(config_, static_cast<index_t>(i), t);
             dz[i] = static_cast<State>(in_log_time ? share_[i] * double{dz[i]} + t * rate : double{dz[i]} + rate);
@@ -53,23 +53,13 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
 
     template <class State>
     void record(std::span<const State> times, std::span<const State> states) {
-        times_.assign(times.begin(), times.end());
         network_.record(times.size(), states);
     }
     template <class State>
-    State pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
-        const double t = t_at(times_[static_cast<std::size_t>(i)]);
-        double grad_time = 0.0;
-        for (std::size_t k = 0; k < grad_dz.size(); ++k) {
-            const auto pair = static_cast<index_t>(k);
-            double bend = prior_.log_alpha_curvature(config_, pair, t);
-            if (in_log_time) bend = t * (prior_.log_alpha_rate(config_, pair, t) + t * bend);  // d/dln t of t xi(t)
-            grad_time += double{grad_dz[k]} * bend;
-            grad_net_[k] = share_[k] * double{grad_dz[k]};
-        }
+    void pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
+        for (std::size_t k = 0; k < grad_dz.size(); ++k) grad_net_[k] = share_[k] * double{grad_dz[k]};
         const Scalar* const grad = network_.pull_back(i, std::span<const double>(grad_net_));
         for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(grad[k]);
-        return static_cast<State>(grad_time);
     }
     template <class State>
     void collect(std::span<State> grad_parameters) {
@@ -83,8 +73,6 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
     }
 
  private:
-    static double t_at(double time) { return in_log_time ? std::exp(time) : time; }
-
     /// 1 / (pairs r).
     static double input_scale(const rope_config& config) {
         return std::numbers::sqrt3 / (static_cast<double>(config.pairs()) * std::log(config.theta_base));

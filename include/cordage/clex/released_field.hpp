@@ -14,7 +14,6 @@
 #include "cordage/clex/weights.hpp"
 #include "cordage/core/config.hpp"
 #include "cordage/ode/field.hpp"
-#include "cordage/ode/step.hpp"
 #include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {
@@ -31,7 +30,7 @@ namespace cordage {
 template <activation Activation = tanh_activation, class Scalar = double>
 class released_field : public clex_detail::field_of_network<released_field<Activation, Scalar>, Scalar, Activation> {
     using base = clex_detail::field_of_network<released_field, Scalar, Activation>;
-    using base::network_, base::times_;
+    using base::network_;
 
  public:
     using prior_type = ntk_aware;
@@ -59,23 +58,17 @@ class released_field : public clex_detail::field_of_network<released_field<Activ
 
     template <class State>
     void record(std::span<const State> times, std::span<const State> states) {
-        times_.assign(times.begin(), times.end());
         all_seen_.resize(states.size());
         const std::size_t size = seen_.size();
         for (std::size_t i = 0; i < times.size(); ++i) {
-            network_input(times_[i], states.subspan(i * size, size), all_seen_.data() + i * size);
+            network_input(double{times[i]}, states.subspan(i * size, size), all_seen_.data() + i * size);
         }
         network_.record(times.size(), std::span<const Scalar>(all_seen_));
     }
     template <class State>
-    State pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
+    void pull_back(index_t i, std::span<const State> grad_dz, std::span<State> grad_z) {
         const Scalar* const grad_seen = network_.pull_back(i, grad_dz);
         for (std::size_t k = 0; k < grad_z.size(); ++k) grad_z[k] += static_cast<State>(grad_seen[k]);
-        // d/dt of the network's input is xi = -exponent scale, and d xi/dt is 2 exponent scale / a = exponent scale^2.
-        const double scale = 2.0 / factor(times_[static_cast<std::size_t>(i)]);
-        const std::span<const double> exponents(exponents_);
-        using ode_detail::dot;
-        return static_cast<State>(scale * (scale * dot(exponents, grad_dz.data()) - dot(exponents, grad_seen)));
     }
 
  private:

@@ -31,7 +31,6 @@ template <class Scalar>
 struct gradient_sums {
     std::span<Scalar> grad_z0;          ///< [size]
     std::span<Scalar> grad_parameters;  ///< [parameter_count]
-    std::span<Scalar> grad_times = {};  ///< [seeds], to each seed's t, for fixed nodes; empty: not computed
 };
 
 namespace ode_detail {
@@ -41,16 +40,16 @@ template <butcher_tableau Tableau, class Scalar, class Field>
 void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path, const Field& field,
                        std::span<const gradient_seed<Scalar>> seeds, const gradient_sums<Scalar>& sums) {
     static_assert(differentiable_field<Field, Scalar>,
-                  "cordage::discrete_adjoint: Field needs size(), parameter_count() and 'Scalar "
+                  "cordage::discrete_adjoint: Field needs size(), parameter_count() and 'void "
                   "vjp(Scalar t, std::span<const Scalar> z, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z, "
                   "std::span<Scalar> grad_parameters)'; docs/extending.md");
+    path.locate(who, path.interval().begin, path.size());  // throws unless the solve succeeded
     const auto expect = [who](const char* what, std::size_t size, std::size_t wanted) {
         if (size != wanted) fail<shape_error>({who, ": ", what, " size ", size, " must be ", wanted});
     };
     expect("field", static_cast<std::size_t>(field.size()), path.size());
     expect("grad_z0", sums.grad_z0.size(), path.size());
     expect("grad_parameters", sums.grad_parameters.size(), static_cast<std::size_t>(field.parameter_count()));
-    if (!sums.grad_times.empty()) expect("grad_times", sums.grad_times.size(), seeds.size());
     for (const auto& seed : seeds) path.locate(who, seed.t, seed.grad_z.size());
 }
 
@@ -101,38 +100,33 @@ class reverse_sweep {
     /// The gradient to the state at this node.
     std::span<Scalar> grad_z() noexcept { return grad_z_; }
 
-    /// Derivative of the loss with respect to a factor on all times relative to begin.
-    Scalar grad_time_scale() const noexcept { return grad_time_scale_; }
-
     /// Moves from node n+1 to node n; `inside` are the seeds between the two.
     void step_back(std::size_t n, std::span<const placed_gradient<Scalar>> inside) {
         if (n < recorded_) record_steps_before(n + 1);
         const Scalar h = path_.step_size(n);
-        const auto k = path_.slopes(n);
         // The last slope of this step is the first slope of the next step, whose sweep accumulated its gradient.
         std::ranges::copy(grad_slopes_[0], grad_slopes_[form::last].begin());
         for (std::size_t i = 0; i < form::last; ++i) std::ranges::fill(grad_slopes_[i], Scalar{0});
         std::ranges::fill(grad_before_, Scalar{0});
-        for (const auto& seed : inside) read_back(seed, h, k);
+        for (const auto& seed : inside) read_back(seed, h);
         for (std::size_t stage = form::last; stage > 0; --stage) {
             // From here grad_z_ is the gradient to this stage's state. The last stage's state is the step's result.
             if (stage != form::last) std::ranges::fill(grad_z_, Scalar{0});
-            pull_back(first_stage() + (n - recorded_) * form::last + stage - 1, grad_slopes_[stage]);
+            const std::size_t place = first_stage() + (n - recorded_) * form::last + stage - 1;
+            field_.pull_back(static_cast<index_t>(place), grad_slopes_[stage], grad_z_);
             for (std::size_t j = 0; j < stage; ++j) {
                 const Scalar weight = stage_weights<Tableau, Scalar>[stage][j];
                 if (weight != 0) add_scaled<Scalar>(h * weight, grad_z_, grad_slopes_[j]);
             }
             add_scaled<Scalar>(1, grad_z_, grad_before_);
         }
-        // h a_ij k_j is the derivative of a state with respect to a factor on all times.
-        for (std::size_t j = 0; j < form::last; ++j) grad_time_scale_ += dot<Scalar>(grad_slopes_[j], k[j]);
         std::swap(grad_z_, grad_before_);
     }
 
     /// Finishes at node 0, whose slope is the field at (begin, z0), and adds the gradients to the parameters.
     void finish() {
         if (recorded_ > 0) record_steps_before(0);
-        pull_back(0, grad_slopes_[0]);
+        field_.pull_back(0, grad_slopes_[0], grad_z_);
         field_.collect(grad_parameters_);
     }
 
@@ -168,21 +162,12 @@ class reverse_sweep {
     }
 
     /// The transpose of evaluating z(t_n + s h) = z_n + h sum_i w_i(s) k_i.
-    void read_back(const placed_gradient<Scalar>& seed, Scalar h,
-                   const std::array<const Scalar*, form::slopes>& k) noexcept {
+    void read_back(const placed_gradient<Scalar>& seed, Scalar h) noexcept {
         const auto weights = dense_weights<Tableau>(seed.place.fraction);
         for (std::size_t i = 0; i < form::slopes; ++i) {
             add_scaled<Scalar>(h * weights[i], seed.grad_z, grad_slopes_[i]);
         }
         add_scaled<Scalar>(1, seed.grad_z, grad_before_);
-        grad_time_scale_ +=
-            h * weights[form::last] * dot<Scalar>(seed.grad_z, k[form::last]);  // step_back adds the other terms
-    }
-
-    /// The transpose of k = f(t, z) at a recorded state, into grad_z_.
-    void pull_back(std::size_t place, std::span<const Scalar> grad_slope) {
-        const Scalar grad_t = field_.pull_back(static_cast<index_t>(place), grad_slope, grad_z_);
-        grad_time_scale_ += (times_[place] - path_.times()[0]) * grad_t;
     }
 
     const trajectory<Tableau, Scalar>& path_;
@@ -193,7 +178,6 @@ class reverse_sweep {
     std::vector<Scalar> memory_;
     std::array<std::span<Scalar>, form::slopes> grad_slopes_;
     std::span<Scalar> grad_z_, grad_before_;
-    Scalar grad_time_scale_ = 0;
 };
 
 }  // namespace ode_detail
@@ -204,28 +188,19 @@ class reverse_sweep {
 /// @param field  the one the trajectory was solved with, differentiable
 /// @param seeds  any number, in any order, each t within the interval
 /// @param sums   results are added to them; must not overlap
-/// @return       the gradient to interval.end with all nodes and seeds moving in proportion, t = begin + r (end -
-///               begin) (the end time of a fixed mesh: through h and the stages' times); 0 if the interval is empty
 /// @throws cordage::error unless the solve succeeded; value_error for a seed's t; shape_error for sizes; all before
 ///         anything is added
 /// Precision: Scalar. Calls vjp at most once for each field evaluation of an accepted step. Allocates its workspace
 /// once.
 template <butcher_tableau Tableau, class Scalar, class Field>
-Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
-                        std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,
-                        const std::type_identity_t<gradient_sums<Scalar>>& sums) {
+void discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
+                      std::type_identity_t<std::span<const gradient_seed<Scalar>>> seeds,
+                      const std::type_identity_t<gradient_sums<Scalar>>& sums) {
     using namespace ode_detail;
     validate_gradient("discrete_adjoint", path, field, seeds, sums);
     std::vector<trajectory_place<Scalar>> places;
     for (const auto& seed : seeds) places.push_back(path.locate("discrete_adjoint", seed.t, seed.grad_z.size()));
-    if (places.empty()) return Scalar{0};
-    if (!sums.grad_times.empty()) {
-        std::vector<Scalar> slope(path.size());
-        for (std::size_t i = 0; i < seeds.size(); ++i) {
-            path.slope_at(seeds[i].t, slope);
-            sums.grad_times[i] += std::inner_product(slope.begin(), slope.end(), seeds[i].grad_z.begin(), Scalar{0});
-        }
-    }
+    if (places.empty()) return;
 
     // Seeds are processed from the last to the first. A seed at the last node adds to the state there, any other one to
     // its step.
@@ -246,8 +221,6 @@ Scalar discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
     while (node-- > 0) sweep.step_back(node, take_those_at(node));
     sweep.finish();
     add_scaled<Scalar>(1, sweep.grad_z(), sums.grad_z0);
-    const Scalar length = path.interval().end - path.interval().begin;
-    return length == 0 ? Scalar{0} : sweep.grad_time_scale() / length;
 }
 
 }  // namespace cordage

@@ -101,27 +101,6 @@ constexpr std::array<Scalar, fsal_form<T>::slopes> dense_weights(Scalar s) {
     return w;
 }
 
-/// The same weights as polynomials: w_i(s) = sum_k c[i][k] s^(k+1).
-template <butcher_tableau T>
-constexpr auto dense_coefficients() {
-    using form = fsal_form<T>;
-    std::array<std::array<double, 4>, form::slopes> c{};
-    for (std::size_t i = 0; i < form::slopes; ++i) {
-        const double b = form::b(i), quartic = form::quartic(i);
-        if (has_linear_output<T>) {
-            c[i] = {b, 0.0, 0.0, 0.0};
-        } else {
-            c[i] = {0.0, 3 * b + quartic, -2 * b - 2 * quartic, quartic};
-        }
-    }
-    if constexpr (!has_linear_output<T>) {
-        c[0] = {c[0][0] + 1, c[0][1] - 2, c[0][2] + 1, c[0][3]};
-        auto& last = c[form::last];
-        last = {last[0], last[1] - 1, last[2] + 1, last[3]};
-    }
-    return c;
-}
-
 /// d w / ds, so that dz/dt(t + s h) = sum_i w'_i(s) k_i.
 template <butcher_tableau T, class Scalar>
 constexpr std::array<Scalar, fsal_form<T>::slopes> dense_weight_rates(Scalar s) {

@@ -25,12 +25,12 @@ concept sized_field = requires(const F& f) {
 
 /// A field with parameters and a vector-Jacobian product: with g = grad_dz,
 ///
-///   grad_z += (df/dz)^T g        grad_parameters += (df/dparameters)^T g        returns g . df/dt
+///   grad_z += (df/dz)^T g        grad_parameters += (df/dparameters)^T g
 template <class F, class Scalar>
 concept differentiable_field = ode_field<F, Scalar> && sized_field<F> &&
                                requires(F& f, Scalar t, std::span<const Scalar> in, std::span<Scalar> out) {
                                    { f.parameter_count() } -> std::convertible_to<index_t>;
-                                   { f.vjp(t, in, in, out, out) } -> std::same_as<Scalar>;
+                                   f.vjp(t, in, in, out, out);
                                };
 
 /// A field that receives in advance the states at which vjps are needed, so that it can evaluate them in one batch and
@@ -43,7 +43,7 @@ template <class F, class Scalar>
 concept recording_field =
     differentiable_field<F, Scalar> && requires(F& f, std::span<const Scalar> in, std::span<Scalar> out, index_t i) {
         f.record(in, in);
-        { f.pull_back(i, in, out) } -> std::same_as<Scalar>;
+        f.pull_back(i, in, out);
         f.collect(out);
     };
 
@@ -57,7 +57,7 @@ using any_field = std::function<void(Scalar, std::span<const Scalar>, std::span<
 template <class Scalar>
 struct recorded_field {
     virtual void record(std::span<const Scalar> times, std::span<const Scalar> states) = 0;
-    virtual Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) = 0;
+    virtual void pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) = 0;
     virtual void collect(std::span<Scalar> grad_parameters) = 0;
 
  protected:
@@ -80,13 +80,13 @@ class recorder final : public recorded_field<Scalar> {
         states_.assign(states.begin(), states.end());
         grad_parameters_.assign(grad_parameters_.size(), Scalar{0});
     }
-    Scalar pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) override {
+    void pull_back(index_t i, std::span<const Scalar> grad_dz, std::span<Scalar> grad_z) override {
         if constexpr (records) {
-            return field_.pull_back(i, grad_dz, grad_z);
+            field_.pull_back(i, grad_dz, grad_z);
         } else {
             const auto at = static_cast<std::size_t>(i);
             const auto z = std::span<const Scalar>(states_).subspan(at * grad_z.size(), grad_z.size());
-            return field_.vjp(times_[at], z, grad_dz, grad_z, std::span<Scalar>(grad_parameters_));
+            field_.vjp(times_[at], z, grad_dz, grad_z, std::span<Scalar>(grad_parameters_));
         }
     }
     void collect(std::span<Scalar> grad_parameters) override {

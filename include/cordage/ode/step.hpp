@@ -76,22 +76,6 @@ void add_slopes(Scalar factor, std::span<const Scalar> weights, const Scalar* co
     if (from != out.data()) std::copy_n(from, out.size(), out.data());
 }
 
-/// sum_i x[i] y[i] in eight running sums: a single sum has a serial dependency that compilers must not break.
-template <class X, class Y>
-X dot(std::span<const X> x, const Y* y) noexcept {
-    constexpr std::size_t lanes = 8;
-    X sums[lanes] = {};
-    const std::size_t whole = x.size() / lanes * lanes;
-    for (std::size_t i = 0; i < whole; i += lanes) {
-        for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += x[i + lane] * static_cast<X>(y[i + lane]);
-    }
-    for (std::size_t i = whole; i < x.size(); ++i) sums[0] += x[i] * static_cast<X>(y[i]);
-    for (std::size_t half = lanes / 2; half > 0; half /= 2) {
-        for (std::size_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-    }
-    return sums[0];
-}
-
 /// The weights a of fsal_form in the type of the states.
 template <butcher_tableau Tableau, class Scalar>
 inline constexpr auto stage_weights = [] {

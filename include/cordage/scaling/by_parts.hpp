@@ -18,8 +18,6 @@ struct interpolated_share {
     double log_alpha(double t) const { return -std::log1p(r * (t - 1.0) / (r + (1.0 - r) * t)); }
     /// d log alpha / dt = -(r/t^2) / alpha
     double rate(double t) const { return -r / (t * (r + (1.0 - r) * t)); }
-    /// d2 log alpha / dt2 = alpha''/alpha - (alpha'/alpha)^2, and alpha''/alpha' = -2/t
-    double curvature(double t) const { return rate(t) * (-2.0 / t - rate(t)); }
 };
 
 /// Pairs that rotate at least `rotations_high` times over the original length keep their frequency, pairs that rotate
@@ -36,9 +34,6 @@ struct by_parts {
 
     double log_alpha(const rope_config& c, index_t pair, double t) const { return share(c, pair).log_alpha(t); }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return share(c, pair).rate(t); }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
-        return share(c, pair).curvature(t);
-    }
 
     /// 1: the pair is fully interpolated; 0: it is unchanged.
     interpolated_share share(const rope_config& c, index_t pair) const {

@@ -30,6 +30,7 @@ struct clipped {
 
     Policy policy;
     std::optional<index_t> onset = std::nullopt;  ///< a pair; if not given, the first of a period > original_length
+    static constexpr bool jumps = has_jump<Policy>;
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
         const double own = log_weight(c, pair);
@@ -37,11 +38,6 @@ struct clipped {
     }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
         return log_weight(c, pair) == log_alpha_unrotated ? 0.0 : policy.log_alpha_rate(c, pair, t);
-    }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const
-        requires has_log_alpha_curvature<Policy>
-    {
-        return log_weight(c, pair) == log_alpha_unrotated ? 0.0 : policy.log_alpha_curvature(c, pair, t);
     }
     double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(policy, c, t); }
     double attention_factor_rate(const rope_config& c, double t) const {

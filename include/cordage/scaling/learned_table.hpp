@@ -33,6 +33,8 @@ class learned_table {
                   "const' and 'double log_alpha_rate' alike; docs/extending.md");
 
  public:
+    static constexpr bool jumps = has_jump<Prior>;
+
     /// @throws value_error unless there are knots, finite, > 1 and increasing, and the config and prior are valid
     learned_table(const rope_config& config, std::vector<double> knots, const Prior& prior = {})
         : pairs_(static_cast<std::size_t>(config.pairs())), knots_(std::move(knots)), prior_(prior) {
@@ -61,11 +63,6 @@ class learned_table {
     }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
         return prior_.log_alpha_rate(c, pair, t) + slope(c, pair, t) / t;
-    }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const
-        requires has_log_alpha_curvature<Prior>
-    {
-        return prior_.log_alpha_curvature(c, pair, t) - slope(c, pair, t) / (t * t);
     }
     double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(prior_, c, t); }
     double attention_factor_rate(const rope_config& c, double t) const {

@@ -41,6 +41,7 @@ struct longrope {
     std::vector<double> short_factor;  ///< [pairs]
     std::vector<double> long_factor;   ///< [pairs]
     double given_attention_factor = 1.0;
+    static constexpr bool jumps = true;
 
     double log_alpha(const rope_config&, index_t pair, double t) const {
         return -std::log((t > 1.0 ? long_factor : short_factor)[static_cast<std::size_t>(pair)]);
@@ -69,10 +70,6 @@ struct dynamic_longrope {
     double log_alpha(const rope_config&, index_t pair, double t) const { return -std::log(grown(pair, t)); }
     double log_alpha_rate(const rope_config&, index_t pair, double t) const {
         return t < t_max ? -slope(pair) / grown(pair, t) : 0.0;
-    }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
-        const double rate = log_alpha_rate(c, pair, t);
-        return rate * rate;
     }
     double attention_factor(const rope_config& c, double t) const {
         return longrope_attention_factor(std::min(t, t_max), c.original_length);

@@ -27,17 +27,13 @@ struct masked {
 
     Policy policy;
     std::vector<unsigned char> rotates;  ///< [pairs]: 0 where a pair is not rotated
+    static constexpr bool jumps = has_jump<Policy>;
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
         return is_rotated(pair) ? policy.log_alpha(c, pair, t) : log_alpha_unrotated;
     }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
         return is_rotated(pair) ? policy.log_alpha_rate(c, pair, t) : 0.0;
-    }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const
-        requires has_log_alpha_curvature<Policy>
-    {
-        return is_rotated(pair) ? policy.log_alpha_curvature(c, pair, t) : 0.0;
     }
     double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(policy, c, t); }
     double attention_factor_rate(const rope_config& c, double t) const {
@@ -64,9 +60,6 @@ struct proportional {
     }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
         return pair < rotated_pairs(c) ? -1.0 / t : 0.0;
-    }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
-        return pair < rotated_pairs(c) ? 1.0 / (t * t) : 0.0;
     }
 
     index_t rotated_pairs(const rope_config& c) const {

@@ -22,12 +22,6 @@ concept has_log_alpha_rate = requires(const P& p, const rope_config& c, index_t 
     { p.log_alpha_rate(c, pair, t) } -> std::same_as<double>;
 };
 
-/// Closed form: d^2 log alpha_pair / dt^2. Needed only if the policy is the prior of an ODE, for the gradient to t_max.
-template <class P>
-concept has_log_alpha_curvature = requires(const P& p, const rope_config& c, index_t pair, double t) {
-    { p.log_alpha_curvature(c, pair, t) } -> std::same_as<double>;
-};
-
 /// Whole-vector form, for policies that are solved rather than evaluated by pair: out has rotary_dim/2 entries.
 template <class P>
 concept has_log_alpha_vector = requires(const P& p, const rope_config& c, double t, std::span<double> out) {
@@ -46,9 +40,13 @@ concept has_attention_factor = requires(const P& p, const rope_config& c, double
 template <class P>
 concept scaling_policy = (has_log_alpha<P> && has_log_alpha_rate<P>) || has_log_alpha_vector<P>;
 
-/// A closed form that can be the prior of an ODE.
+/// A policy with `static constexpr bool jumps = true`: log alpha is discontinuous in t, which its rate does not show.
 template <class P>
-concept prior_policy = has_log_alpha<P> && has_log_alpha_rate<P> && has_log_alpha_curvature<P>;
+concept has_jump = requires { requires P::jumps; };
+
+/// A closed form that can be the prior of an ODE, which integrates the rate.
+template <class P>
+concept prior_policy = has_log_alpha<P> && has_log_alpha_rate<P> && !has_jump<P>;
 
 /// A policy with parameters. log_alpha_vjp adds J^T grad_log_alpha to grad_parameters.
 template <class P>

@@ -12,7 +12,6 @@ namespace cordage {
 struct unscaled {
     double log_alpha(const rope_config&, index_t, double) const { return 0.0; }
     double log_alpha_rate(const rope_config&, index_t, double) const { return 0.0; }
-    double log_alpha_curvature(const rope_config&, index_t, double) const { return 0.0; }
 };
 static_assert(scaling_policy<unscaled> && prior_policy<unscaled>);
 
@@ -21,7 +20,6 @@ static_assert(scaling_policy<unscaled> && prior_policy<unscaled>);
 struct linear {
     double log_alpha(const rope_config&, index_t, double t) const { return -std::log(t); }
     double log_alpha_rate(const rope_config&, index_t, double t) const { return -1.0 / t; }
-    double log_alpha_curvature(const rope_config&, index_t, double t) const { return 1.0 / (t * t); }
 };
 static_assert(scaling_policy<linear> && prior_policy<linear>);
 
@@ -31,9 +29,6 @@ static_assert(scaling_policy<linear> && prior_policy<linear>);
 struct ntk_aware {
     double log_alpha(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) * std::log(t); }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) / t; }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
-        return exponent(c, pair) / (t * t);
-    }
 
     /// 2i/(d-2), the exponent of 1/t.
     static double exponent(const rope_config& c, index_t pair) {
@@ -51,7 +46,6 @@ struct base_change {
         return -2.0 * static_cast<double>(pair) / static_cast<double>(c.rotary_dim) * std::log(base_factor);
     }
     double log_alpha_rate(const rope_config&, index_t, double) const { return 0.0; }
-    double log_alpha_curvature(const rope_config&, index_t, double) const { return 0.0; }
 
     void validate(const rope_config&) const { validate_positive({"base_change: base_factor"}, base_factor); }
 };
@@ -65,9 +59,6 @@ struct base_change_power {
 
     double log_alpha(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) * std::log(t); }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return -exponent(c, pair) / t; }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
-        return exponent(c, pair) / (t * t);
-    }
 
     void validate(const rope_config&) const {
         validate_positive({"base_change_power: base_factor"}, base_factor);

@@ -28,6 +28,7 @@ struct resonance {
         "and 'double log_alpha_rate' alike; docs/extending.md");
 
     Policy policy = {};
+    static constexpr bool jumps = has_jump<Policy>;  // rounding is not counted
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
         const double inner = policy.log_alpha(c, pair, t);
@@ -38,11 +39,6 @@ struct resonance {
     }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const {
         return policy.log_alpha_rate(c, pair, t);
-    }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const
-        requires has_log_alpha_curvature<Policy>
-    {
-        return policy.log_alpha_curvature(c, pair, t);
     }
     double attention_factor(const rope_config& c, double t) const { return cordage::attention_factor(policy, c, t); }
     double attention_factor_rate(const rope_config& c, double t) const {

@@ -72,18 +72,14 @@ class tabulated {
 
     double log_alpha(const rope_config&, index_t pair, double t) const { return at(pair, t).value; }
     double log_alpha_rate(const rope_config&, index_t pair, double t) const { return at(pair, t).slope / t; }
-    double log_alpha_curvature(const rope_config&, index_t pair, double t) const {
-        const cubic_value y = at(pair, t);
-        return (y.bend - y.slope) / (t * t);
-    }
 
     /// Throws unless the table has the config's number of pairs.
     void validate(const rope_config& c) const { validate_pairs({"tabulated: pairs"}, pairs_, c); }
 
  private:
-    /// log alpha and its two derivatives in ln t.
+    /// log alpha and its derivative in ln t.
     struct cubic_value {
-        double value, slope, bend;
+        double value, slope;
     };
 
     std::size_t at_knot(std::size_t knot, std::size_t pair) const { return knot * pairs_ + pair; }
@@ -92,11 +88,10 @@ class tabulated {
         const auto pair = static_cast<std::size_t>(wanted);
         const auto [lower, upper, s, h] = scaling_detail::segment_of(x_, t);
         const double y0 = log_alpha_[at_knot(lower, pair)], y1 = log_alpha_[at_knot(upper, pair)];
-        if (lower == upper) return {y0, 0.0, 0.0};
+        if (lower == upper) return {y0, 0.0};
         const double d0 = h * slope_[at_knot(lower, pair)], d1 = h * slope_[at_knot(upper, pair)];
         const double c2 = 3.0 * (y1 - y0) - 2.0 * d0 - d1, c3 = d0 + d1 - 2.0 * (y1 - y0);
-        return {y0 + s * (d0 + s * (c2 + s * c3)), (d0 + s * (2.0 * c2 + s * 3.0 * c3)) / h,
-                (2.0 * c2 + s * 6.0 * c3) / (h * h)};
+        return {y0 + s * (d0 + s * (c2 + s * c3)), (d0 + s * (2.0 * c2 + s * 3.0 * c3)) / h};
     }
 
     /// Slopes at the knots: a weighted harmonic mean of the two secants, 0 where they disagree in sign.

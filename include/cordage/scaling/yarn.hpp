@@ -63,9 +63,6 @@ struct yarn {
 
     double log_alpha(const rope_config& c, index_t pair, double t) const { return share(c, pair).log_alpha(t); }
     double log_alpha_rate(const rope_config& c, index_t pair, double t) const { return share(c, pair).rate(t); }
-    double log_alpha_curvature(const rope_config& c, index_t pair, double t) const {
-        return share(c, pair).curvature(t);
-    }
 
     yarn_ramp ramp(const rope_config& c) const {
         return ramp_of_rotations(c, beta_fast, beta_slow, truncate, static_cast<double>(c.rotary_dim - 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The order of a tableau and of its interpolant, computed at compile time; serves the stage ode.
+// The order of a tableau and of its interpolant, computed at compile time. Copy it to check a tableau of your own.
 #pragma once
 
 #include <array>
@@ -7,7 +7,9 @@
 
 #include "cordage/ode/butcher_tableau.hpp"
 
-namespace cordage {
+namespace cordage_test {
+
+using namespace cordage;
 
 /// Tolerance for the rounding of published coefficients: those of tsit5 have 16 digits and are as large as 13.
 inline constexpr double order_tolerance = 1e-13;
@@ -103,10 +105,10 @@ constexpr int order_of_interpolant() {
     return order;
 }
 
-/// All properties that are asserted of a shipped tableau. Write static_assert(is_proved<my_rule>()) for your own.
+/// All properties that are asserted of every tableau: static_assert(is_proved<my_rule>()).
 template <butcher_tableau T>
 constexpr bool is_proved() {
     return is_explicit_and_consistent<T>() && order_of_solution<T>() == T::order;
 }
 
-}  // namespace cordage
+}  // namespace cordage_test

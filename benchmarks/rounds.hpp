@@ -15,10 +15,11 @@ inline double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Times by name, over many rounds in one process: at least 7 rounds and half a second.
+/// Times by name, over many rounds in one process: at least 7 rounds and half a second, or as long as is said.
 class rounds {
  public:
-    bool want_more() { return count_++ < 7 || seconds_since(start_) < 0.5; }
+    explicit rounds(double seconds = 0.5) : seconds_(seconds) {}
+    bool want_more() { return count_++ < 7 || seconds_since(start_) < seconds_; }
 
     void add(const std::string& name, double seconds) { all_[name].push_back(seconds); }
     double median(const std::string& name) const { return quantile(all_.at(name), 0.5); }
@@ -42,6 +43,7 @@ class rounds {
     }
     std::map<std::string, std::vector<double>> all_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    double seconds_;
     int count_ = 0;
 };
 

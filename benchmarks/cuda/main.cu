@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cordage_gpu_bench [--output FILE] [--filter TEXT] [--arena MIB]: the CUDA kernels beside copies of as many bytes and
-// beside empty kernels; writes JSON, and times to stderr as they are measured.
+// cordage_gpu_bench [--output FILE] [--filter TEXT] [--arena MIB] [--seconds S]: the CUDA kernels beside copies of as
+// many bytes and beside empty kernels; writes JSON, and times to stderr as they are measured.
 #include <cstdlib>
 #include <cstring>
 
@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
     return run_main([&] {
         std::string output, filter;
         std::size_t arena_mib = 2048;
+        double seconds = 0.5;
         for (int i = 1; i < argc; i += 2) {
             const std::string option = argv[i];
             const char* const value = i + 1 < argc ? argv[i + 1] : nullptr;
@@ -24,11 +25,14 @@ int main(int argc, char** argv) {
                 filter = value;
             } else if (value != nullptr && option == "--arena" && std::atol(value) > 0) {
                 arena_mib = static_cast<std::size_t>(std::atol(value));
+            } else if (value != nullptr && option == "--seconds" && std::atof(value) > 0.0) {
+                seconds = std::atof(value);
             } else {
-                throw error(message("argument ", option, ": must be --output FILE, --filter TEXT or --arena MIB"));
+                throw error(
+                    message("argument ", option, ": must be --output FILE, --filter TEXT, --arena MIB or --seconds S"));
             }
         }
-        runner run(arena_mib << 20, filter, output);
+        runner run(arena_mib << 20, filter, output, seconds);
         describe_device(run.found());
         bool has_failed = false;
         for (const auto measure : {measure_decode, measure_prefill, measure_rebase, measure_cache}) {

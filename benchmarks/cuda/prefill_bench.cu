@@ -38,8 +38,9 @@ void measure_backward(runner& run, const exact_workload& work, bool is_normalize
     const std::vector<double> zeros(static_cast<std::size_t>(head_dim));
     const std::span<const double> all_zeros(zeros);
     const device_array<double> grad{all_zeros.first(head_dim / 2)}, of_q{all_zeros}, of_k{all_zeros};
-    const std::vector<float> ones(static_cast<std::size_t>(head_dim), 1.0f);
-    const device_array<float> weights{std::span<const float>(ones)};
+    // About the root mean square of x, so that gradients which are taken through the norm again and again do not grow.
+    const std::vector<float> all_weights(static_cast<std::size_t>(head_dim), 0.57735f);
+    const device_array<float> weights{std::span<const float>(all_weights)};
     const rms_norm<> norm{.weight = weights.data()};
     const index_t doubles = backward_workspace_size(work.angles(0), {1, tokens, heads, head_dim}, head_dim);
     const device_array<double> workspace(static_cast<std::size_t>(doubles));
@@ -60,8 +61,8 @@ void measure_backward(runner& run, const exact_workload& work, bool is_normalize
 
 template <class T>
 void measure_type(runner& run) {
-    fill<T>(run.arena());
     for (const index_t tokens : {512, 2048, 4096, 16'384}) {
+        fill<T>(run.arena());
         const exact_workload exact(tokens);
         const table_workload table(exact, run.sets_of(bytes_of<T>(tokens)));
         measure_forward<T, half_split>(run, exact, "exact");

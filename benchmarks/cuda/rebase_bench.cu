@@ -31,7 +31,7 @@ void measure(runner& run, index_t tokens, bool moves) {
     std::ranges::shuffle(order, std::mt19937(1));
     const device_array<std::int32_t> table{std::span<const std::int32_t>(order)};
     std::ranges::shuffle(order, std::mt19937(2));
-    for (std::int32_t& to : order) to += static_cast<std::int32_t>(blocks);  // of a cache twice as large
+    for (std::int32_t& entry : order) entry += static_cast<std::int32_t>(blocks);  // of a cache twice as large
     const device_array<std::int32_t> new_table{std::span<const std::int32_t>(order)};
     const std::vector<std::int32_t> positions = positions_from(0, tokens);
     const device_array<std::int32_t> ids{std::span<const std::int32_t>(positions)};

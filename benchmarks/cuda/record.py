@@ -30,9 +30,10 @@ def case_of_peers(result):
 
 
 def record_of(results):
-    """The record of {"bench": ..., "precision": ..., "precision_fast_math": ..., "peers": ..., "tests": ..., "machine": ...},
+    """The record of {"bench": ..., "precision": ..., "precision_fast_math": ..., "peers": ..., "tests": ..., "machine": ...,
+    "torch": ...},
     of which any may be missing."""
-    record = {name: results[name] for name in ("machine", "tests") if name in results}
+    record = {name: results[name] for name in ("machine", "tests", "torch") if name in results}
     if "bench" in results:
         record["bench"] = results["bench"] | {"rows": [row_of_bench(row) for row in results["bench"]["rows"]]}
     for name in ("precision", "precision_fast_math"):

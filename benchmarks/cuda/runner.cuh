@@ -19,8 +19,9 @@ class runner {
     /// @param arena   memory through which calls cycle, so that their data is not in the caches
     /// @param filter  measures only names that contain this
     /// @param output  the file that every measurement is written to at once; empty: none
-    runner(std::size_t arena, std::string filter, std::string output)
-        : arena_(arena), filter_(std::move(filter)), output_(std::move(output)) {
+    /// @param seconds that a measurement takes at least
+    runner(std::size_t arena, std::string filter, std::string output, double seconds)
+        : arena_(arena), filter_(std::move(filter)), output_(std::move(output)), seconds_(seconds) {
         check("cudaStreamCreate", cudaStreamCreate(&stream_));
     }
     runner(const runner&) = delete;
@@ -57,7 +58,7 @@ class runner {
         };
         const graph_of_calls copies(stream_, std::max(copy_sets, least_calls), copy);
         const stream_of_calls plain_copies(stream_, std::max(copy_sets, least_calls), copy);
-        rounds times;
+        rounds times(seconds_);
         while (times.want_more()) {
             times.add("copy in a graph", copies.seconds_of_a_call());
             times.add("call", calls.seconds_of_a_call());
@@ -85,7 +86,7 @@ class runner {
             empty<<<1, 32, 0, stream_>>>();
             check("empty", cudaGetLastError());
         });
-        rounds times;
+        rounds times(seconds_);
         while (times.want_more()) {
             times.add("empty", empties.seconds_of_a_call());
             times.add("call", calls.seconds_of_a_call());
@@ -108,6 +109,7 @@ class runner {
 
     device_array<std::byte> arena_;
     std::string filter_, output_;
+    double seconds_;
     cudaStream_t stream_ = nullptr;
     results found_;
 };

@@ -62,8 +62,9 @@ class Targets(unittest.TestCase):
         def step(tokens, seconds):
             return node(0.3e-6, tokens=tokens, angles="exact", seconds=seconds)
 
-        def fused(case, seconds):
-            result = {"times": {"cordage exact, half_split": [seconds]}, "errors": {}, "left_out": {}}
+        def fused(case, seconds, copy=None):
+            times = {"cordage exact, half_split": [seconds]} | ({} if copy is None else {"copy": [copy]})
+            result = {"times": times, "errors": {}, "left_out": {}}
             return {"packages": {}, "rounds": 1, "cases": {case: {"bf16": result}}}
         for reached, missed in (({"bench": bench(cold("forward", 0.96))}, {"bench": bench(cold("forward_to", 0.959))}),
                                 ({"bench": bench(cold("forward", 0.94, 4096))}, {"bench": bench(cold("forward", 0.93, 4096))}),
@@ -77,6 +78,10 @@ class Targets(unittest.TestCase):
                                 ({"bench": bench(step(1, 1.2e-6))}, {"bench": bench(step(1, 1.21e-6))}),
                                 ({"bench": bench(step(256, 2.4e-6))}, {"bench": bench(step(256, 2.41e-6))}),
                                 ({"peers": fused("norm, decode 1", 1.8e-6)}, {"peers": fused("norm, decode 1", 1.81e-6)}),
+                                ({"peers": fused("to fp8, prefill 16384", 76e-6)}, {"peers": fused("to fp8, prefill 16384", 77e-6)}),
+                                ({"peers": fused("norm, prefill 16384", 1e-4, 9e-5)}, {"peers": fused("norm, prefill 16384", 1e-4, 8.9e-5)}),
+                                ({"peers": fused("to fp8, prefill 16384", 1e-4, 9.4e-5)},
+                                 {"peers": fused("to fp8, prefill 16384", 1e-4, 9.3e-5)}),
                                 ({"precisions": {"": precision(2e-7)}}, {"precisions": {"": precision(2.1e-7)}}),
                                 ({"peers": peers([1.2e-4, 1.2e-4])}, {"peers": peers([1.0e-4, 1.0e-4])})):
             self.assertEqual(outcomes(reached), ["reached"])
@@ -246,6 +251,8 @@ class Timing(unittest.TestCase):
             self.assertIn("the whole case (1 of the cases, as decode 1 bf16)",
                           measured({"peers": peers([1e-4]) | {"cases": cases}}))
         cases = {}
+        self.assertRaises(SystemExit, compare, lambda: sys.exit("out of time"))
+        self.assertEqual(json.loads(saved[-1]), {"decode 1": {}})
         compare(lambda: {"times": {"copy": [1e-6]}})
         self.assertEqual(json.loads(saved[-1])["decode 1"]["bf16"], {"times": {"copy": [1e-6]}})
 

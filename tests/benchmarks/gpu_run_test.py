@@ -15,7 +15,8 @@ PROGRAMS = {
     "path/nvidia-smi": "echo 580.1",
     # Takes a command as too long, or as one that ignores SIGTERM, instead of waiting for it.
     "path/timeout": '[[ $1 == -k ]] || exit 9\nshift 3\n[[ $* != *$TOO_LONG* ]] || exit 124\n[[ $* != *$DEAF* ]] || exit 137\n"$@"',
-    "path/compute-sanitizer": 'cp "$CORDAGE_GPU_BUILD/results/tests.json" "$CORDAGE_GPU_BUILD/before_$2.json"',
+    "path/compute-sanitizer": 'cp "$CORDAGE_GPU_BUILD/results/tests.json" "$CORDAGE_GPU_BUILD/before_$2.json"\n'
+                              'echo "========= ERROR SUMMARY: 0 errors"\nexit $TESTS_END',
     "path/python": '[[ $1 == -c ]]',  # has torch; compare.py fails
     "bin/cordage_gpu_tests": 'echo "[doctest] test cases: 3 | 2 passed | 1 failed | 0 skipped"\nexit $TESTS_END',
     "bin/cordage_gpu_launch": "exit 0",
@@ -85,10 +86,14 @@ class Run(unittest.TestCase):
             self.assertEqual(self.run_phases("tests", **stop).returncode, 0)  # the tests take longer under it
             self.assertEqual(self.outcomes()["compute-sanitizer racecheck"], "no errors, but ended early, within 150 seconds")
 
+    def test_a_test_that_fails_is_no_error_of_memory(self):
+        self.run_phases("tests", tests_end=1)
+        self.assertEqual(self.outcomes()["compute-sanitizer memcheck"], "no errors")
+
     def test_each_result_is_written_before_the_next_test_begins(self):
         self.run_phases("tests")
         self.assertEqual(list(self.outcomes("before_memcheck.json")), ["the kernels' tests", "a launch, plain and in a graph"])
-        self.assertEqual(self.outcomes("before_initcheck.json")["compute-sanitizer racecheck"], "no errors")
+        self.assertEqual(self.outcomes("before_racecheck.json")["compute-sanitizer memcheck"], "no errors")
 
 
 if __name__ == "__main__":

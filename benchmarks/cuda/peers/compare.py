@@ -7,6 +7,7 @@ import functools
 import importlib.metadata
 import json
 import pathlib
+import signal
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "peers"))  # case.py
@@ -15,7 +16,7 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--libraries", type=pathlib.Path, required=True, help="folder of lib*_gpu_peer.so")
 parser.add_argument("--site", type=pathlib.Path, required=True, help="folder of the packages' own Python files")
 parser.add_argument("--rounds", type=int, default=21)
-parser.add_argument("--dtypes", default="bf16,fp16,fp32")
+parser.add_argument("--dtypes", default="bf16,fp32,fp16")
 parser.add_argument("--output", type=pathlib.Path, required=True)
 
 LARGEST_ERROR = {"fp32": 2e-3, "fp16": 3e-2, "bf16": 2e-1}  # of a rotation that is right, if not precise
@@ -83,18 +84,20 @@ def main(settings):
         compare_once(results["cases"], name, dtype, compared, save)
         torch.cuda.empty_cache()
 
-    dtypes = settings.dtypes.split(",")
-    for tokens, dtype, decodes in gpu_case.sizes(dtypes):
-        compare(gpu_case.case_name(tokens, decodes), dtype, functools.partial(gpu_case.GpuCase, tokens, dtype, decodes),
-                makers, LARGEST_ERROR[dtype])
-    for kind in fused_calls.KINDS if "bf16" in dtypes else ():
-        of_kind = [(f"{name}, {STYLES[style]}", style, prepare)
-                   for name, style, prepare in kind.makers(settings.libraries / "libcordage_gpu_peer.so")]
-        for tokens, _, decodes in gpu_case.sizes(["bf16"]):
-            compare(f"{kind.name} {gpu_case.case_name(tokens, decodes)}", "bf16",
-                    functools.partial(fused_calls.FusedCase, tokens, "bf16", decodes, kind=kind), of_kind,
-                    kind.largest_error)
+    for dtype in settings.dtypes.split(","):
+        for tokens, _, decodes in gpu_case.sizes([dtype]):
+            compare(gpu_case.case_name(tokens, decodes), dtype,
+                    functools.partial(gpu_case.GpuCase, tokens, dtype, decodes), makers, LARGEST_ERROR[dtype])
+        for kind in fused_calls.KINDS if dtype == "bf16" else ():
+            of_kind = [("copy", None, kind.copy)]
+            of_kind += [(f"{name}, {STYLES[style]}", style, prepare)
+                        for name, style, prepare in kind.makers(settings.libraries)]
+            for tokens, _, decodes in gpu_case.sizes(["bf16"]):
+                compare(f"{kind.name} {gpu_case.case_name(tokens, decodes)}", "bf16",
+                        functools.partial(fused_calls.FusedCase, tokens, "bf16", decodes, kind=kind), of_kind,
+                        kind.largest_error)
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("compare.py: out of time"))
     main(parser.parse_args())

@@ -54,7 +54,7 @@ class table_source {
     device_array<float> cos_, sin_;
 };
 
-template <class Pairing, class Source>
+template <class Pairing, class Source, bool Overlaps = false>
 class rotation {
  public:
     explicit rotation(const gpu_rope_case& c) : case_(c), source_(c) {}
@@ -76,7 +76,8 @@ class rotation {
         const auto view = [&](void* x, index_t heads) {
             return in_place(token_major(static_cast<T*>(x), {1, case_.tokens, heads, case_.head_dim}));
         };
-        rotate_forward<Pairing>(on(stream), source_.angles(), view(q, case_.heads), view(k, case_.kv_heads));
+        rotate_forward<Pairing>(Overlaps ? on(stream).overlapping() : on(stream), source_.angles(), view(q, case_.heads),
+                                view(k, case_.kv_heads));
         return 0;
     }
     gpu_rope_case case_;
@@ -165,6 +166,8 @@ std::int32_t give(const Table& entries, const gpu_rope_peer** first) {
 constexpr std::array entries{
     gpu_peers::gpu_entry<rotation<half_split, exact_source>>("cordage exact", gpu_rope_half_split),
     gpu_peers::gpu_entry<rotation<interleaved, exact_source>>("cordage exact", gpu_rope_interleaved),
+    gpu_peers::gpu_entry<rotation<half_split, exact_source, true>>("cordage exact overlapping", gpu_rope_half_split),
+    gpu_peers::gpu_entry<rotation<interleaved, exact_source, true>>("cordage exact overlapping", gpu_rope_interleaved),
     gpu_peers::gpu_entry<rotation<half_split, table_source>>("cordage table", gpu_rope_half_split),
     gpu_peers::gpu_entry<rotation<interleaved, table_source>>("cordage table", gpu_rope_interleaved),
 };

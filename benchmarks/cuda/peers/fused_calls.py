@@ -117,23 +117,32 @@ class Kind:
     table: str
     has_cache: bool
     exact: typing.Callable
+    copied: int  # half of what the call reads and writes, in twelfths of q, k and v
+    libraries: dict  # the name of what it has, by library
     package: str
     prepare: typing.Callable
     largest_error: float
 
-    def makers(self, library):
-        """(name, style, function) of cordage's call and of the package's."""
-        def cordage(style):
+    def copy(self, _):
+        """A copy that reads and writes as many bytes as the call."""
+        return lambda tensors: tensors.flat[: tensors.flat.numel() * self.copied // 12].clone()
+
+    def makers(self, folder):
+        """(name, style, function) of cordage's call, of another library's and of the package's."""
+        def of_library(library, style):
             def prepare(case):
-                peers = peers_of(library, self.table)
+                peers = peers_of(folder / f"lib{library}_gpu_peer.so", self.table)
                 return LibraryRotation(next(peer for peer in peers if peer.style == style), case)
 
             return prepare
 
         for style in (HALF_SPLIT, INTERLEAVED):
-            yield "cordage exact", style, cordage(style)
+            for library, name in self.libraries.items():
+                yield name, style, of_library(library, style)
             yield self.package, style, self.prepare(style)
 
 
-KINDS = (Kind("norm,", "gpu_norm_peers", False, normalized_and_rotated, "vllm", vllm, 2e-1),
-         Kind("to fp8,", "gpu_fp8_cache_peers", True, rotated_or_kept, "flashinfer", flashinfer, 4e-1))
+KINDS = (Kind("norm,", "gpu_norm_peers", False, normalized_and_rotated, 10,
+              {"cordage": "cordage exact", "sglang": "sglang fused"}, "vllm", vllm, 2e-1),
+         Kind("to fp8,", "gpu_fp8_cache_peers", True, rotated_or_kept, 9,
+              {"cordage": "cordage exact", "flashinfer": "flashinfer fused"}, "flashinfer's Python", flashinfer, 4e-1))

@@ -4,8 +4,13 @@
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/extra/c_env_api.h>
 #include <array>
+#define JIT_HEAD_DIM 128  // what its Python code defines; only the kernel is taken
+#define JIT_INTERLEAVE 0
+#define JIT_YARN 0
+#include <elementwise/fused_qknorm_rope.cuh>
 #include <elementwise/rope.cuh>
 #include <stdexcept>
+#include <vector>
 
 #include "gpu_entry.cuh"
 
@@ -65,6 +70,41 @@ class rotation {
     bool overlaps_ = false;
 };
 
+// RMSNorm and rotation of q and k in rows of qkv, launched as its fused_qk_norm_rope launches it.
+template <bool HalfSplit>
+class norm_and_rotation {
+ public:
+    explicit norm_and_rotation(const gpu_rope_case& c) : case_(c) {
+        if (c.head_dim != head_dim || c.dtype != gpu_rope_bf16) throw std::invalid_argument("compiled for one case");
+        const std::vector<__nv_bfloat16> ones(head_dim, __float2bfloat16(1.0f));
+        if (cudaMalloc(&weights_, ones.size() * sizeof(ones[0])) != cudaSuccess ||
+            cudaMemcpy(weights_, ones.data(), ones.size() * sizeof(ones[0]), cudaMemcpyHostToDevice) != cudaSuccess) {
+            throw std::runtime_error("no memory");
+        }
+    }
+    norm_and_rotation(const norm_and_rotation&) = delete;
+    ~norm_and_rotation() { cudaFree(weights_); }
+    int run(void* qkv, void*, cudaStream_t stream) const {
+        constexpr int threads = 256, heads_of_block = threads / 32;
+        const auto narrow = [](std::int64_t n) { return static_cast<int>(n); };
+        const int all = narrow(case_.tokens * (case_.heads + case_.kv_heads));
+        sglang::fusedQKNormRopeKernel<static_cast<int>(head_dim), !HalfSplit, false>
+            <<<(all + heads_of_block - 1) / heads_of_block, threads, 0, stream>>>(
+                static_cast<__nv_bfloat16*>(qkv), narrow(case_.heads), narrow(case_.kv_heads), narrow(case_.kv_heads),
+                1e-6f, weights_, weights_, case_.theta_base, case_.positions, narrow(case_.tokens), 1.0f, 0.0f, 0.0f,
+                1.0f, static_cast<int>(head_dim));
+        return cudaGetLastError();
+    }
+
+ private:
+    gpu_rope_case case_;
+    __nv_bfloat16* weights_ = nullptr;
+};
+
+constexpr std::array norm_entries{
+    gpu_peers::gpu_entry<norm_and_rotation<true>>("sglang fused", gpu_rope_half_split),
+    gpu_peers::gpu_entry<norm_and_rotation<false>>("sglang fused", gpu_rope_interleaved),
+};
 constexpr std::array entries{
     gpu_peers::gpu_entry<rotation<true>>("sglang table", gpu_rope_half_split),
     gpu_peers::gpu_entry<rotation<false>>("sglang table", gpu_rope_interleaved),
@@ -75,4 +115,8 @@ constexpr std::array entries{
 extern "C" std::int32_t gpu_rope_peers(const gpu_rope_peer** first) {
     *first = entries.data();
     return static_cast<std::int32_t>(entries.size());
+}
+extern "C" std::int32_t gpu_norm_peers(const gpu_rope_peer** first) {
+    *first = norm_entries.data();
+    return static_cast<std::int32_t>(norm_entries.size());
 }

@@ -6,12 +6,12 @@
 #
 #   OUT=folder bash benchmarks/cuda/short_session.sh
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 : "${OUT:?a folder for results.tgz}"
 g=build/gpu b=$g/bin r=$g/results; mkdir -p $r; rm -f $r/*; chmod +x $b/*
 export PYTHONUNBUFFERED=1 PATH=$PATH:/usr/local/cuda/bin
 exec > >(tee $r/log.txt) 2>&1
-save() { tar czf $OUT/$1.tgz -C $g results 2>/dev/null; mv $OUT/$1.tgz $OUT/results.tgz; }
+save() { tar czf "$OUT/$1.tgz" -C $g results 2>/dev/null; mv "$OUT/$1.tgz" "$OUT/results.tgz"; }
 (while sleep 5; do save a; done) & s=$!
 lim() { local n=$((465 - SECONDS)); [[ $1 -lt $n ]] && n=$1; shift; [[ $n -gt 4 ]] && timeout -k 5 $n "$@"; echo "== $SECONDS s, status $?: ${*:1:3}"; }
 q=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader)

@@ -76,8 +76,8 @@ class rotation {
         const auto view = [&](void* x, index_t heads) {
             return in_place(token_major(static_cast<T*>(x), {1, case_.tokens, heads, case_.head_dim}));
         };
-        rotate_forward<Pairing>(Overlaps ? on(stream).overlapping() : on(stream), source_.angles(), view(q, case_.heads),
-                                view(k, case_.kv_heads));
+        rotate_forward<Pairing>(Overlaps ? on(stream).overlapping() : on(stream), source_.angles(),
+                                view(q, case_.heads), view(k, case_.kv_heads));
         return 0;
     }
     gpu_rope_case case_;

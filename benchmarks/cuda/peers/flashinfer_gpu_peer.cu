@@ -61,9 +61,11 @@ class fp8_cache : flashinfer_case {
  public:
     explicit fp8_cache(const gpu_rope_case& c) : flashinfer_case(c) {
         if (c.dtype != gpu_rope_bf16) throw std::invalid_argument("qkv must be bf16");
-        std::vector<std::int32_t> numbers(static_cast<std::size_t>(pages() + 2 + c.tokens));  // the rest: row 0 of each token
+        std::vector<std::int32_t> numbers(
+            static_cast<std::size_t>(pages() + 2 + c.tokens));  // the rest: row 0 of each token
         std::iota(numbers.begin(), numbers.begin() + pages(), 0);
-        numbers[static_cast<std::size_t>(pages()) + 1] = static_cast<std::int32_t>(pages());  // first page of a row: 0, pages
+        numbers[static_cast<std::size_t>(pages()) + 1] =
+            static_cast<std::int32_t>(pages());  // first page of a row: 0, pages
         const std::size_t bytes = numbers.size() * sizeof(numbers[0]);
         if (cudaMalloc(&numbers_, bytes) != cudaSuccess ||
             cudaMemcpy(numbers_, numbers.data(), bytes, cudaMemcpyHostToDevice) != cudaSuccess) {

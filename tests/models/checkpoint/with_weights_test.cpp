@@ -82,11 +82,11 @@ TEST_CASE("models/checkpoint/with_weights: a field for each layer is a rule for 
 TEST_CASE(
     "models/checkpoint/with_weights: each layer of a model has its own rule, or one message says which lacks it") {
     const temporary_folder folder;
-    const auto model_of = [](int layers) {
+    const auto model_of = [](int layers) {  // 0: not told
         return hf::read_config(R"({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 4096,
             "rope_scaling": {"type": "clex", "max_factor": 16, "param_factor": 1, "time_dt": 0.1, "act": "silu"},
-            "num_hidden_layers": )" +
-                               std::to_string(layers) + "}");
+            "vocab_size": 8)" + (layers == 0 ? "" : R"(, "num_hidden_layers": )" + std::to_string(layers)) +
+                               "}");
     };
     const auto weights_of = [&](const std::vector<std::string>& layers) {
         std::vector<std::string> prefixes;
@@ -101,6 +101,7 @@ TEST_CASE(
         "are missing";
     CHECK_THROWS_WITH_AS(hf::with_weights(model_of(3), weights_of({"0", "2"})), message, value_error);
     CHECK_THROWS_WITH_AS(hf::with_weights(model_of(3), weights_of({"0"})), message, value_error);
+    CHECK(hf::with_weights(model_of(0), weights_of({"7"})).ropes.at(0).layer_type == "layer 7");
     CHECK(hf::with_weights(model_of(2), std::filesystem::path()).ropes[0].needs_weights);  // there are none beside it
 }
 

@@ -101,7 +101,9 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
     if (has_clex) {
         const std::string shared = model.ropes.front().layer_type;
         model.ropes = with_weights(model.ropes.front(), weights);
-        if (model.ropes.front().layer_type != shared) check_every_layer_has_weights(model);
+        if (model.ropes.front().layer_type != shared && (model.ropes.size() > 1 || !model.layers.empty())) {
+            check_every_layer_has_weights(model);  // else it is one layer of a model whose number of layers is not known
+        }
         if (model.ropes.size() > 1) model.layers.assign(model.ropes.size(), {});
         for (std::size_t i = 0; i < model.layers.size(); ++i)
             model.layers[i].rule = std::min(i, model.ropes.size() - 1);

@@ -102,7 +102,8 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
         const std::string shared = model.ropes.front().layer_type;
         model.ropes = with_weights(model.ropes.front(), weights);
         if (model.ropes.front().layer_type != shared && (model.ropes.size() > 1 || !model.layers.empty())) {
-            check_every_layer_has_weights(model);  // else it is one layer of a model whose number of layers is not known
+            check_every_layer_has_weights(
+                model);  // else it is one layer of a model whose number of layers is not known
         }
         if (model.ropes.size() > 1) model.layers.assign(model.ropes.size(), {});
         for (std::size_t i = 0; i < model.layers.size(); ++i)

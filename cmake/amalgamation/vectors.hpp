@@ -100,6 +100,7 @@ struct vector_of {
 template <class T, class Arch>
 struct batch {
     using value_type = T;
+    using arch_type = Arch;
     using lanes_type = typename vector_of<T, Arch::bytes>::type;
     using register_type = typename vector_of<T, Arch::bytes>::register_type;
     static constexpr std::size_t size = Arch::bytes / sizeof(T);

@@ -194,7 +194,7 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& ang
         }
         const auto rotate_block = [&]<class Some>(const Some& o, index_t first,
                                                   index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if (is_streaming) {
+            if (is_streaming && !O::has_head_format) {  // not into the stage, which is read again
                 const auto lanes = o.lanes_of(row, token);
                 const index_t lane = Pairing::first(first, pairs);
                 if (lanes.x != nullptr && o.is_rotated() &&

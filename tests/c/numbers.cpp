@@ -538,6 +538,8 @@ TEST_CASE("c/rule: a released CLEX of a config and a checkpoint has the recorded
         "param_factor": 1, "time_dt": 0.1, "act": "silu"}})");
     cordage_rule* rule = nullptr;
     CHECK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), nullptr, nullptr, &rule) == CORDAGE_VALUE_ERROR);
+    cordage_model* model = nullptr;  // an empty name is no name
+    CHECK(cordage_model_from_file(CORDAGE_ABI, config.c_str(), "", &model) == CORDAGE_VALUE_ERROR);
     REQUIRE_OK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), checkpoint.c_str(), nullptr, &rule));
     const auto t = (*golden)["integer_grid"]["t"].get<std::vector<double>>();
     const auto z = (*golden)["integer_grid"]["z_float64"]["data"].get<std::vector<double>>();

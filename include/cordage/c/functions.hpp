@@ -39,7 +39,8 @@ inline void make_rule(const char* function, hf::layer_rope rope, cordage_rule** 
 
 inline hf::model_ropes model_of_files(const char* path, const char* checkpoint) {
     hf::model_ropes model = hf::read_model(path);
-    return checkpoint == nullptr ? model : hf::with_weights(std::move(model), std::filesystem::path(checkpoint));
+    if (checkpoint == nullptr) return model;
+    return hf::with_weights(std::move(model), cordage::checkpoint(std::filesystem::path(checkpoint)));
 }
 
 inline rope_scaling<> scaling_of(const hf::layer_rope& rope) { return {rope.config, rope.policy, rope.schedule}; }

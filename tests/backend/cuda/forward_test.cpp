@@ -202,13 +202,15 @@ TEST_CASE("backend/cuda/forward: x and y of two types, by pieces and by elements
                     2.0 * allowed_error<Y>(5.0, 1e5, value(wanted[i])));
         }
     };
-    for (const index_t head_dim : {64, 80, 200}) {
+    for (const index_t head_dim : {64, 80, 96}) {
         check(half_split{}, float{}, bfloat16{}, head_dim, true);
         check(interleaved{}, float{}, float16{}, head_dim, true);
         check(half_split{}, bfloat16{}, float{}, head_dim, true);
         check(interleaved{}, float16{}, bfloat16{}, head_dim, true);
     }
     check(interleaved{}, float{}, bfloat16{}, 67, false);
+    check(half_split{}, bfloat16{}, float{}, 200, false);  // lanes that are not rotated: no multiple of 16
+    check(interleaved{}, float16{}, bfloat16{}, 200, false);
 }
 
 TEST_CASE("backend/cuda/forward: operands of two types are a launch each, five of one type two launches") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "backend/cuda/launch_limits.hpp"
-#include "cordage/backend/cuda/rotation.hpp"
+#include "cordage/backend/cuda/heads.hpp"
 
 using namespace cordage;
 using namespace cordage::backend;
@@ -13,6 +13,18 @@ launch_size launch_of(index_t rows, index_t tokens, index_t heads, index_t membe
     check_limits(size);
     return size;
 }
+launch_size in_registers(index_t rows, index_t tokens, index_t heads, index_t members) {
+    const launch_size size = registers_launch(rows, tokens, heads, members, 128, 132);
+    check_limits(size);
+    return size;
+}
+void check_covers(const launch_size& size, index_t tokens, index_t heads, index_t members, index_t most) {
+    REQUIRE(size.threads.x == members);
+    REQUIRE(index_t{size.threads.x} * size.threads.y * size.threads.z <= most);
+    REQUIRE(index_t{size.blocks.x} * size.threads.z >= tokens);
+    REQUIRE(index_t{size.blocks.x - 1} * size.threads.z < tokens);
+    REQUIRE(index_t{size.blocks.y - 1} * size.threads.y < heads);
+}
 
 }  // namespace
 
@@ -22,13 +34,10 @@ TEST_CASE("backend/cuda/launch: sizes keep within every device's limits and cove
             for (const index_t members : {1, 2, 5, 8, 16, 32}) {
                 for (const index_t heads : {1, 3, 9, 40, 1024, 1 << 24}) {
                     for (const index_t most : {128, 256}) {
-                        const launch_size size = launch_of(rows, tokens, heads, members, 2, most);
-                        REQUIRE(size.threads.x == members);
-                        REQUIRE(index_t{size.threads.x} * size.threads.y * size.threads.z <= most);
-                        REQUIRE(index_t{size.blocks.x} * size.threads.z >= tokens);
-                        REQUIRE(index_t{size.blocks.x - 1} * size.threads.z < tokens);
-                        REQUIRE(index_t{size.blocks.y - 1} * size.threads.y < heads);
+                        check_covers(launch_of(rows, tokens, heads, members, 2, most), tokens, heads, members, most);
                     }
+                    if (std::has_single_bit(static_cast<unsigned>(members)))
+                        check_covers(in_registers(rows, tokens, heads, members), tokens, heads, members, 128);
                 }
             }
         }
@@ -52,8 +61,17 @@ TEST_CASE("backend/cuda/launch: many tokens share a thread's cos and sin over th
     CHECK(prefill.threads == index3{8, 20, 1});
     CHECK(prefill.blocks == index3{16'384, 1, 1});
     CHECK(launch_of(1, 16'384, 40, 16, 2, 256).threads == index3{16, 8, 2});
-    CHECK(launch_of(1, 65'536, 8, 8, 5, 128).threads == index3{8, 2, 8});
     CHECK(launch_of(3, 4096, 1, 1, 2, 256).threads == index3{1, 1, 64});
+}
+
+TEST_CASE("backend/cuda/launch: with sums of a head, a thread has as many heads as leave every processor its threads") {
+    CHECK(in_registers(1, 1, 48, 8).blocks == index3{1, 12, 1});
+    CHECK(in_registers(1, 256, 48, 8).threads == index3{8, 8, 1});
+    CHECK(in_registers(1, 256, 48, 8).blocks == index3{256, 6, 1});
+    CHECK(in_registers(1, 512, 48, 8).blocks == index3{512, 3, 1});
+    CHECK(in_registers(1, 16'384, 48, 8).threads == index3{8, 8, 2});
+    CHECK(in_registers(1, 16'384, 48, 8).blocks == index3{8192, 1, 1});
+    CHECK(in_registers(1, 65'536, 8, 8).threads == index3{8, 2, 8});
 }
 
 TEST_CASE("backend/cuda/launch: offsets past 2^31 and 2^32 elements") {
@@ -78,6 +96,11 @@ TEST_CASE("backend/cuda/launch: heads are counted over all operands") {
     CHECK(heads.all == 5);
     const std::int32_t wanted[] = {0, 0, 0, 2, 2};
     for (std::int32_t head = 0; head < 5; ++head) CHECK(heads.operand_of(head) == wanted[head]);
-    CHECK(heads.before(0) == 0);
-    CHECK(heads.before(2) == 3);
+    CHECK(heads.starts[2] == 3);
+    head_count apart;
+    apart.add(0, 3, 4);
+    apart.add(1, 0, 4);
+    apart.add(2, 2, 4);
+    CHECK(apart.all == 6);
+    for (std::int32_t head = 0; head < 6; ++head) CHECK(apart.operand_of(head) == (head < 4 ? 0 : 2));
 }

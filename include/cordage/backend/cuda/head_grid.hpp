@@ -94,23 +94,22 @@ struct slotted_grid : head_grid<T> {
     }
 };
 
-/// The heads of all operands of a launch, counted together: operand i has those below ends[i] and not below ends[i -
-/// 1].
+/// The heads of all operands of a launch, counted together: operand i has the numbers from starts[i] on, up to the
+/// start of the next one.
 struct head_count {
-    std::int32_t ends[most_operands] = {};
+    std::int32_t starts[most_operands] = {};
     std::int32_t all = 0;
 
-    void add(std::size_t operand, index_t heads) noexcept {
-        all += small(heads);
-        for (std::size_t i = operand; i < most_operands; ++i) ends[i] = all;
+    /// Adds the heads of the next operand, from a multiple of `multiple` on.
+    void add(std::size_t operand, index_t heads, index_t multiple = 1) noexcept {
+        starts[operand] = small(rounded_up_quotient(all, multiple) * multiple);
+        all = starts[operand] + small(heads);
+        for (std::size_t i = operand + 1; i < most_operands; ++i) starts[i] = small(most_small_size);
     }
-    CORDAGE_HOST_DEVICE std::int32_t operand_of(std::int32_t head) const noexcept {
+    CORDAGE_HOST_DEVICE std::int32_t operand_of(std::int32_t number) const noexcept {
         std::int32_t operand = 0;
-        for (std::size_t i = 0; i + 1 < most_operands; ++i) operand += head >= ends[i] ? 1 : 0;
+        for (std::size_t i = 1; i < most_operands; ++i) operand += number >= starts[i] ? 1 : 0;
         return operand;
-    }
-    CORDAGE_HOST_DEVICE std::int32_t before(std::int32_t operand) const noexcept {
-        return operand == 0 ? 0 : ends[operand - 1];
     }
 };
 

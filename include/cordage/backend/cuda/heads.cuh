@@ -9,138 +9,88 @@
 
 namespace cordage::backend {
 
-/// The heads of one operand, as one thread sees them.
+/// What is written of one operand, as one thread sees it. All threads of a warp call write together.
 template <class X, pairing Pairing, class Written>
-class operand_in_registers {
+class heads_writer {
  public:
-    using sizes = runs_in_registers<X, Pairing>;
-    static constexpr int N = sizes::pairs, E = static_cast<int>(sizes::others);
-    using stored = stored_pairs<X, Pairing, N>;
+    static constexpr int N = runs_in_registers<X, Pairing>::pairs;
     using runs = runs_of_pairs<Pairing, N>;
+    using stored = stored_pairs<X, Pairing, N>;
     using Y = typename Written::element;
     using format = device_format<typename Written::format_type>;
-    static constexpr bool is_normalized = Written::is_normalized;
 
     /// @param is_invalid  whether an angle of the token is
-    __device__ operand_in_registers(const team& of, const read_heads<X>& read, const Written& written, std::int32_t row,
-                                    std::int32_t token, bool is_invalid)
-        : team_(of), read_(read), written_(written), is_invalid_(is_invalid && read.is_rotated) {
+    __device__ heads_writer(const team& of, const read_heads<X>& read, const Written& written, std::int32_t row,
+                            std::int32_t token, bool is_invalid)
+        : team_(of),
+          written_(written),
+          held_(of.member, read.first_lane, read.pairs, read.others),
+          is_rotated_(read.is_rotated && held_.is_of_pairs),
+          is_invalid_(is_invalid && read.is_rotated) {
         place_ = written.y.place_of(row, token);
         y_ = written.y.at(place_.row, place_.token);
-        if constexpr (is_normalized) {
-            if (is_active())
-                weights_ =
-                    runs::pairs_of([&](int r, float* to) { load_factors<runs::length>(written.norm, lane(r), to); });
+        if constexpr (Written::is_normalized) {
+            if (held_.is_active) {
+                weights_ = runs::pairs_of(
+                    [&](int r, float* to) { load_factors<runs::length>(written.norm, held_.lane[r], to); });
+            }
         }
     }
     __device__ bool has_slot() const { return place_.row >= 0; }
-    __device__ bool is_active() const { return team_.member * N < read_.pairs; }
 
     /// Writes head number `head`. Lanes that are only copied keep their bits.
-    /// @param x     its first lane
-    /// @param kept  the thread's pairs of it, if it has any
-    __device__ void write(const X* x, const stored& kept, const pair_values<N>& at, std::int32_t head) {
-        auto* const y = y_ + index_t{head} * written_.y.head_stride;
+    /// @param kept      the thread's lanes of it; zeros if it has none
+    /// @param is_there  whether there is such a head, and the thread has lanes of it
+    __device__ void write(const stored& kept, const pair_values<N>& at, std::int32_t head, bool is_there) {
+        Y* const y = y_ + index_t{head} * written_.y.head_stride;
         if constexpr (Written::may_copy) {
-            if (!written_.is_in_place) {
-                for_each_other([&](std::int32_t lane) { run_of<X, E>::load(x + lane).store(y + lane); });
+            if (!is_there) return;
+            if (is_rotated_) {
+                stored::packed(rotated(at, kept.values())).store(y, held_.lane);
+            } else if (!written_.is_in_place) {
+                kept.store(y, held_.lane);
             }
-            if (!read_.is_rotated) {
-                if (is_active()) kept.store(y + read_.first_lane, team_.member, read_.pairs);
-                return;
+        } else {
+            pair_values<N> v = kept.values();
+            if constexpr (Written::is_normalized) {
+                const bool is_rotated_first = written_.norm.is_after_rotation;
+                if (is_rotated_first) rotate(at, v);
+                if (is_rotated_first && written_.norm.is_rounded_between) v = stored::packed(v).values();
+                normalize(v);
+                if (!is_rotated_first && written_.norm.is_rounded_between) v = stored::packed(v).values();
+                if (!is_rotated_first) rotate(at, v);
+            } else {
+                rotate(at, v);
             }
-        }
-        pair_values<N> v{};
-        if (is_active()) v = kept.values();
-        const bool is_rotated_first = [&] {
-            if constexpr (is_normalized) return written_.norm.is_after_rotation;
-            return true;
-        }();
-        if (read_.is_rotated && is_rotated_first) v = rotated(at, v);
-        if constexpr (is_normalized) {
-            if (is_rotated_first && written_.norm.is_rounded_between) v.for_each(round);
-            inverse_rms_ = inverse_rms(v, x);
+            float lanes[2 * N], numbers[runs::count] = {};
+            runs::lanes(v, lanes);
+            if constexpr (Written::has_scales) find_scales(lanes, y, head, is_there, numbers);
+            if (!is_there) return;
 #pragma unroll
-            for (int i = 0; i < N; ++i) {
-                v.first[i] *= inverse_rms_ * weights_.first[i];
-                v.second[i] *= inverse_rms_ * weights_.second[i];
-            }
-            if (!is_rotated_first) {
-                if (written_.norm.is_rounded_between) v.for_each(round);
-                if (read_.is_rotated) v = rotated(at, v);
+            for (int r = 0; r < runs::count; ++r) {
+                store_run<runs::length>(written_.format, y, held_.lane[r], lanes + r * runs::length, numbers[r]);
             }
         }
-        store(x, v, y, head);
     }
 
  private:
-    __device__ std::int32_t lane(int r) const { return read_.first_lane + runs::lane(r, team_.member, read_.pairs); }
-
-    // Calls f(lane) for the thread's runs of lanes that are not rotated.
-    template <class F>
-    __device__ void for_each_other(const F& f) const {
-#pragma unroll 1
-        for (std::int32_t i = team_.member * E; i < read_.others; i += team_.size * E) {
-            f(i < read_.first_lane ? i : i + 2 * read_.pairs);
-        }
+    __device__ void rotate(const pair_values<N>& at, pair_values<N>& v) const {
+        if (is_rotated_) v = rotated(at, v);
     }
-    // Rounds to the type of x.
-    __device__ static void round(float& z) { z = element_traits<X>::load(element_traits<X>::store(z)); }
-    __device__ float inverse_rms(const pair_values<N>& v, const X* x) const {
+    __device__ void normalize(pair_values<N>& v) const {
         float squares = 0.0f;
-        const auto add = [&](float z) { squares = lane_traits<float>::fused(z, z, squares); };
+        v.for_each([&](float z) { squares = lane_traits<float>::fused(z, z, squares); });
+        const float r = rsqrtf(lane_traits<float>::fused(team_.sum(squares), written_.one_lane, written_.epsilon));
 #pragma unroll
-        for (int i = 0; i < N; ++i) add(v.first[i]), add(v.second[i]);
-        for_each_other([&](std::int32_t lane) {
-            float z[E];
-            run_of<X, E>::load(x + lane).unpack(z);
-            for (int i = 0; i < E; ++i) add(z[i]);
-        });
-        return written_.norm.inverse_rms(team_.sum(squares), head_dim());
-    }
-    // A run of lanes that are not rotated, normalized if there is a norm.
-    __device__ void load_other(const X* x, std::int32_t lane, float (&z)[E]) const {
-        run_of<X, E>::load(x + lane).unpack(z);
-        if constexpr (is_normalized) {
-            float weights[E];
-            load_factors<E>(written_.norm, lane, weights);
-            for (int i = 0; i < E; ++i) z[i] *= inverse_rms_ * weights[i];
-            if (written_.norm.is_rounded_between && !written_.norm.is_after_rotation) {
-                for (int i = 0; i < E; ++i) round(z[i]);
-            }
+        for (int i = 0; i < N; ++i) {
+            v.first[i] *= r * weights_.first[i];
+            v.second[i] *= r * weights_.second[i];
         }
     }
 
-    __device__ void store(const X* x, const pair_values<N>& v, Y* y, std::int32_t head) const {
-        float lanes[2 * N];
-        runs::lanes(v, lanes);
-        float numbers[runs::count] = {}, of_others = 0.0f;
-        if constexpr (Written::has_scales) find_scales(x, lanes, y, head, numbers, of_others);
-        if (is_active()) {
-#pragma unroll
-            for (int r = 0; r < runs::count; ++r) {
-                store_run<runs::length>(written_.format, y, lane(r), lanes + r * runs::length, numbers[r]);
-            }
-        }
-        if constexpr (!Written::may_copy) {
-            for_each_other([&](std::int32_t lane) {
-                float z[E], number = of_others;
-                load_other(x, lane, z);
-                if constexpr (Written::has_scales) {
-                    if (!makes_scales()) number = given(y, lane, head);
-                }
-                store_run<E>(written_.format, y, lane, z, number);
-            });
-        }
-    }
-
-    __device__ std::int32_t head_dim() const { return read_.others + 2 * read_.pairs; }
     __device__ bool makes_scales() const {
         if constexpr (requires { written_.format.makes_scales; }) return written_.format.makes_scales;
         return true;
-    }
-    __device__ std::int32_t lanes_of_scale() const {
-        return static_cast<std::int32_t>(format::lanes_of_scale(written_.format, head_dim()));
     }
     // The number that lanes are multiplied by, from the largest magnitude of their group; writes a computed scale.
     template <bool Makes>
@@ -150,16 +100,17 @@ class operand_in_registers {
             of.makes_scales = Makes;  // known here, which saves code
         return format::write_scale(of, largest, y, {place_.row, place_.token, head}, group);
     }
-    __device__ float given(Y* y, std::int32_t lane, std::int32_t head) const {
-        const std::int32_t size = lanes_of_scale();
-        return number_of<false>(y, 0.0f, head, size == head_dim() ? 0 : lane / size);
-    }
-    // The numbers of each run, and of lanes that are not rotated.
-    __device__ void find_scales(const X* x, const float (&lanes)[2 * N], Y* y, std::int32_t head,
-                                float (&numbers)[runs::count], float& of_others) const {
+    // The number of each run.
+    __device__ void find_scales(const float (&lanes)[2 * N], Y* y, std::int32_t head, bool is_there,
+                                float (&numbers)[runs::count]) const {
+        const std::int32_t size = written_.lanes_of_scale;
+        const bool is_of_head = size == written_.head_dim;
         if (!makes_scales()) {
+            if (!is_there) return;
 #pragma unroll
-            for (int r = 0; r < runs::count; ++r) numbers[r] = is_active() ? given(y, lane(r), head) : 0.0f;
+            for (int r = 0; r < runs::count; ++r) {
+                numbers[r] = number_of<false>(y, 0.0f, head, is_of_head ? 0 : held_.lane[r] / size);
+            }
             return;
         }
         const float invalid = lane_traits<float>::from_bits(0x7fff'ffffu);
@@ -170,27 +121,22 @@ class operand_in_registers {
             largest[r] = 0.0f;
             for (int i = 0; i < runs::length; ++i) largest[r] = larger(largest[r], fabsf(lanes[r * runs::length + i]));
         }
-        const std::int32_t size = lanes_of_scale();
-        if (size == head_dim()) {
+        if (is_of_head) {
             float of_head = largest[0];
             for (int r = 1; r < runs::count; ++r) of_head = larger(of_head, largest[r]);
-            for_each_other([&](std::int32_t lane) {
-                float z[E];
-                load_other(x, lane, z);
-                for (int i = 0; i < E; ++i) of_head = larger(of_head, fabsf(z[i]));
-            });
             of_head = team_.largest(of_head, team_.size, larger);
-            if (team_.member == 0) of_others = number_of<true>(y, is_invalid_ ? invalid : of_head, head, 0);
-            of_others = team_.of_first(of_others, team_.size);
+            if (is_there && team_.member == 0)
+                numbers[0] = number_of<true>(y, is_invalid_ ? invalid : of_head, head, 0);
+            numbers[0] = team_.of_first(numbers[0], team_.size);
 #pragma unroll
-            for (int r = 0; r < runs::count; ++r) numbers[r] = of_others;
+            for (int r = 1; r < runs::count; ++r) numbers[r] = numbers[0];
         } else {
             const std::int32_t threads = size / runs::length;
 #pragma unroll
             for (int r = 0; r < runs::count; ++r) {
                 const float of_group = team_.largest(largest[r], threads, larger);
-                if (is_active() && team_.member % threads == 0) {
-                    numbers[r] = number_of<true>(y, is_invalid_ ? invalid : of_group, head, lane(r) / size);
+                if (is_there && team_.member % threads == 0) {
+                    numbers[r] = number_of<true>(y, is_invalid_ ? invalid : of_group, head, held_.lane[r] / size);
                 }
                 numbers[r] = team_.of_first(numbers[r], threads);
             }
@@ -198,60 +144,89 @@ class operand_in_registers {
     }
 
     const team& team_;
-    const read_heads<X>& read_;
     const Written& written_;
+    const held_lanes<Pairing, N> held_;
+    const bool is_rotated_, is_invalid_;
     Y* y_;
     typename slotted_grid<Y>::place place_;
     pair_values<N> weights_{};
-    float inverse_rms_ = 0.0f;
-    bool is_invalid_;
+};
+
+/// The heads that a thread reads, one after the other, each loaded while the one before it is written.
+template <class X, pairing Pairing, class Kernel>
+struct heads_reader {
+    static constexpr int N = runs_in_registers<X, Pairing>::pairs;
+    using stored = stored_pairs<X, Pairing, N>;
+
+    const Kernel& k;
+    const team& of;
+    std::int32_t row, token;
+    bool has_token;
+    // Of the operand whose heads are read.
+    std::int32_t operand = -1, lane[runs_of_pairs<Pairing, N>::count];
+    bool has_lanes = false;
+    const X* x = nullptr;
+
+    stored next{};  // zeros where there are no lanes
+    bool is_there = false;
+
+    /// @param number  of the head; that of the first team of a block is less than k.heads.all
+    __device__ void read(std::int32_t number) {
+        const std::int32_t operand_now = k.heads.operand_of(number);
+        const read_heads<X>& from = k.read[operand_now];
+        if (operand_now != operand) {
+            operand = operand_now;
+            const held_lanes<Pairing, N> held(of.member, from.first_lane, from.pairs, from.others);
+            const auto place = from.x.place_of(row, token);
+            has_lanes = has_token && place.row >= 0 && held.is_active;
+            x = from.x.at(place.row, place.token);
+            for (int r = 0; r < runs_of_pairs<Pairing, N>::count; ++r) lane[r] = held.lane[r];
+            if (!has_lanes) next = {};
+        }
+        const std::int32_t head = number - k.heads.starts[operand];
+        is_there = has_lanes && head < from.heads;
+        if (is_there) next = stored::load(x + index_t{head} * from.x.head_stride, lane);
+    }
 };
 
 template <class X, class Written, pairing Pairing, class Angles>
-__device__ void rotate_token(const heads_kernel<X, Written, Pairing, Angles>& k, std::int32_t row, std::int32_t token) {
+__device__ void rotate_token(const heads_kernel<X, Written, Pairing, Angles>& k, std::int32_t row, std::int32_t token,
+                             bool has_token) {
     constexpr int N = runs_in_registers<X, Pairing>::pairs;
-    using stored = stored_pairs<X, Pairing, N>;
     const team here;
     const auto step = static_cast<std::int32_t>(blockDim.y * gridDim.y);
-    auto head = static_cast<std::int32_t>(blockIdx.y * blockDim.y + threadIdx.y);
-    if (head >= k.heads.all) return;
-
-    stored next;
-    const X* next_x = nullptr;  // first lane of the next head; null where its token has no slot
-    const auto read = [&](std::int32_t number) {
-        if (number >= k.heads.all) return;
-        const std::int32_t operand = k.heads.operand_of(number);
-        const read_heads<X>& from = k.read[operand];
-        const auto place = from.x.place_of(row, token);
-        next_x = place.row < 0 ? nullptr : from.x.at(place.row, place.token, number - k.heads.before(operand));
-        if (next_x != nullptr && here.member * N < from.pairs) {
-            next = stored::load(next_x + from.first_lane, here.member, from.pairs);
-        }
-    };
-    read(head);
+    const auto y = static_cast<std::int32_t>(threadIdx.y);
+    auto first = static_cast<std::int32_t>(blockIdx.y * blockDim.y);  // of the block's heads
+    heads_reader<X, Pairing, heads_kernel<X, Written, Pairing, Angles>> from{k, here, row, token, has_token};
+    if (first >= k.heads.all) return;
+    from.read(first + y);
     pair_values<N> at{};
     if (here.member * N < k.pairs) at = angles_of<N>(k.angles, k.direction, row, token, here.member * N);
     bool is_invalid = false;
+    if constexpr (Written::has_scales) {
 #pragma unroll
-    for (int i = 0; i < N; ++i) is_invalid = is_invalid || !is_finite(at.first[i]);
-    is_invalid = here.any(is_invalid);
+        for (int i = 0; i < N; ++i) is_invalid = is_invalid || !is_finite(at.first[i]);
+        is_invalid = here.any(is_invalid);
+    }
     k.written.visit([&](const auto& written, std::int32_t operand) {
-        if (head >= k.heads.ends[operand] || head < k.heads.before(operand)) return;
+        const std::int32_t start = k.heads.starts[operand], end = start + k.read[operand].heads;
+        if (first < start || first >= end) return;
         using Written1 = std::remove_cvref_t<decltype(written)>;
-        operand_in_registers<X, Pairing, Written1> work(here, k.read[operand], written, row, token, is_invalid);
+        heads_writer<X, Pairing, Written1> to(here, k.read[operand], written, row, token, is_invalid);
 #pragma unroll 1
-        for (; head < k.heads.ends[operand]; head += step) {
-            const stored kept = next;
-            const X* const x = next_x;
-            read(head + step);
-            if (x != nullptr && work.has_slot()) work.write(x, kept, at, head - k.heads.before(operand));
+        for (; first < end; first += step) {
+            const auto kept = from.next;
+            const bool is_there = from.is_there && to.has_slot();
+            if (first + step < k.heads.all) from.read(first + step + y);
+            to.write(kept, at, first + y - start, is_there);
         }
     });
 }
 
 template <class X, class Written, pairing Pairing, class Angles>
 __device__ void run(const heads_kernel<X, Written, Pairing, Angles>& k) {
-    for_each_row(k, [&](std::int32_t row, std::int32_t token) { rotate_token(k, row, token); });
+    for_each_row(k,
+                 [&](std::int32_t row, std::int32_t token, bool has_token) { rotate_token(k, row, token, has_token); });
 }
 
 }  // namespace cordage::backend

@@ -17,8 +17,9 @@ template <class X>
 struct read_heads {
     slotted_grid<const X> x;
     std::int32_t first_lane = 0;
-    std::int32_t pairs = 0;   ///< in registers: lanes [first_lane, first_lane + 2 pairs)
+    std::int32_t pairs = 0;   ///< held as pairs: lanes [first_lane, first_lane + 2 pairs)
     std::int32_t others = 0;  ///< all other lanes
+    std::int32_t heads = 0;
     bool is_rotated = false;
 };
 
@@ -36,12 +37,23 @@ struct written_heads<operand<X, Y, element_traits<X>, YFormat, Norm>> {
     slotted_grid<Y> y;
     YFormat format;
     Norm norm;
+    float one_lane = 0.0f, epsilon = 0.0f;  // 1 / lanes of a head; of the norm
+    std::int32_t head_dim = 0, lanes_of_scale = 0;
     bool is_in_place = false;
 
     written_heads() = default;
     template <class Operand>
     explicit written_heads(const Operand& o) noexcept
-        : y(o.y), format(o.y.format), norm(o.norm), is_in_place(o.is_in_place()) {}
+        : y(o.y),
+          format(o.y.format),
+          norm(o.norm),
+          one_lane(1.0f / static_cast<float>(o.shape().head_dim)),
+          head_dim(small(o.shape().head_dim)),
+          is_in_place(o.is_in_place()) {
+        if constexpr (is_normalized) epsilon = static_cast<float>(o.norm.epsilon);
+        if constexpr (has_scales)
+            lanes_of_scale = small(device_format<YFormat>::lanes_of_scale(format, o.shape().head_dim));
+    }
 };
 
 /// The written tensors of a launch; visit(f) calls f(written, index) for each.
@@ -49,7 +61,7 @@ template <class List>
 struct written_list;
 template <class O>
 struct written_list<std::span<const O* const>> {
-    static constexpr bool is_of_one_type = true;
+    static constexpr bool has_scales = written_heads<O>::has_scales;
     written_heads<O> all[most_operands];
 
     void set(std::size_t index, const O& o) noexcept { all[index] = written_heads<O>(o); }
@@ -63,9 +75,10 @@ struct written_list<std::span<const O* const>> {
 };
 template <class O, class... More>
 struct written_list<std::tuple<const O&, const More&...>> {
-    static constexpr bool is_of_one_type = false;
+    using rest = written_list<std::tuple<const More&...>>;
+    static constexpr bool has_scales = written_heads<O>::has_scales || rest::has_scales;
     written_heads<O> first;
-    written_list<std::tuple<const More&...>> more;
+    rest more;
 
     template <class Any>
     void set(std::size_t index, const Any& o) noexcept {
@@ -82,29 +95,30 @@ struct written_list<std::tuple<const O&, const More&...>> {
 };
 template <>
 struct written_list<std::tuple<>> {
+    static constexpr bool has_scales = false;
     template <class Any>
     void set(std::size_t, const Any&) noexcept {}
     template <class F>
     CORDAGE_HOST_DEVICE void visit(const F&, std::int32_t) const noexcept {}
 };
 
-/// A team, a power of two of threads that is at least pairs / N, holds a head in registers:
+/// A team, a power of two of threads, holds a head in registers:
 ///
-///   x -> N pairs and every threads.x-th run of other lanes; y, z and blocks as in rotation_kernel
+///   x -> N pairs, or 2 N lanes that are not rotated; y, z and blocks as in rotation_kernel
 ///
 ///   x -> [norm] -> rotation -> [norm] -> [scales] -> y      sums and largest values by shuffles in the team
 ///
-/// Lanes that are not rotated are read once more for each sum before they are written. x of a head is read before its y
-/// is written, by the same threads. No shared memory.
+/// All threads of a warp take every step together. x of a head is read before its y is written, by the same threads. No
+/// shared memory.
 template <class X, class Written, pairing Pairing, class Angles>
 struct heads_kernel {
-    static constexpr int block_threads = 128, blocks_per_processor = Written::is_of_one_type ? 5 : 4;
+    static constexpr int block_threads = 128, blocks_per_processor = 5;
 
     Angles angles;
     direction_data direction;
     std::int32_t rows, tokens;  // tokens of a row
     std::int32_t pairs;
-    head_count heads;
+    head_count heads;  // those of each operand from a multiple of threads.y on
     read_heads<X> read[most_operands];
     Written written;
 };
@@ -152,7 +166,7 @@ struct runs_in_registers {
     static constexpr int pairs = sizeof(X) == 2 ? 8 : 4;
     static constexpr bool is_half_split = std::same_as<Pairing, half_split>;
     static constexpr index_t lanes = is_half_split ? pairs : 2 * pairs;
-    static constexpr index_t others = 16 / static_cast<index_t>(sizeof(X));  ///< lanes of a run that is not rotated
+    static constexpr index_t of_piece = 16 / static_cast<index_t>(sizeof(X));
 };
 
 /// Whether the scales of y belong to whole runs of lanes, which a thread or neighbouring threads hold.
@@ -178,10 +192,11 @@ template <pairing Pairing, class X, class Operand>
 bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexcept {
     using runs = runs_in_registers<X, Pairing>;
     const index_t head_dim = o.shape().head_dim, of_operand = o.is_rotated() || head_dim >= 2 * pairs ? pairs : 0;
-    read = {slotted_grid<const X>(o.x), small(o.first_lane), small(of_operand), small(head_dim - 2 * of_operand),
-            o.is_rotated()};
-    if (!is_small(o.x) || !is_small(o.y) || o.first_lane % runs::others != 0 || read.others % runs::others != 0 ||
-        !has_heads_of_pieces(o.x, runs::others, 16)) {
+    read = {slotted_grid<const X>(o.x),       small(o.first_lane),    small(of_operand),
+            small(head_dim - 2 * of_operand), small(o.shape().heads), o.is_rotated()};
+    if (!is_small(o.x) || !is_small(o.y) || o.first_lane % runs::of_piece != 0 ||
+        (read.others != 0 && (read.others % (2 * runs::pairs) != 0 || o.first_lane % runs::lanes != 0)) ||
+        head_dim > 64 * runs::pairs || !has_heads_of_pieces(o.x, runs::of_piece, 16)) {
         return false;
     }
     using format = std::remove_cvref_t<decltype(o.y.format)>;
@@ -199,6 +214,25 @@ bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexc
     return has_runs && has_whole_scales<runs>(o.y, read);
 }
 
+/// Threads and blocks of heads_kernel. A thread has as many heads of a token, for which it computes cos and sin once,
+/// as leave every processor `wanted_threads`.
+///
+/// @param heads    of a token, over all operands
+/// @param members  threads of a team
+/// @param most     threads of a block
+inline launch_size registers_launch(index_t rows, index_t tokens, index_t heads, index_t members, index_t most,
+                                    index_t processors) noexcept {
+    constexpr index_t wanted_threads = 640;
+    const index_t all = saturated_product(rows, saturated_product(tokens, heads));
+    index_t y = std::min<index_t>(all <= few_heads * processors ? 4 : 8, most / members), z = 1;
+    while (y > 1 && y > heads / 4) y /= 2;
+    const index_t steps = rounded_up_quotient(heads, y), threads = saturated_product(rows * members * y, tokens);
+    const index_t apart = std::clamp<index_t>(rounded_up_quotient(wanted_threads * processors, threads), 1, steps);
+    while (apart == 1 && 2 * members * y * z <= most && z < tokens && 2 * z <= most_threads_z) z *= 2;
+    return {sizes(members, y, z),
+            sizes(rounded_up_quotient(tokens, z), std::min(apart, most_blocks_yz), std::min(rows, most_blocks_yz))};
+}
+
 /// Launches at most most_operands operands, of one type or of several. Returns false, and launches nothing, if the
 /// heads of one of them cannot stay in registers.
 template <pairing Pairing, class Source, class List, kernel_launcher Launcher>
@@ -212,21 +246,24 @@ bool launch_heads(const char* function, const Launcher& where, const Source& ang
         using kernel_type = heads_kernel<X, written_list<List>, Pairing, Source>;
         static_assert(device_kernel<kernel_type>);
         const index_t pairs = angles.pairs();
-        if (pairs % runs::pairs != 0 || pairs > 32 * runs::pairs || !has_aligned_words(angles)) return false;
+        if (pairs % runs::pairs != 0 || !has_aligned_words(angles)) return false;
         kernel_type kernel{angles, direction, 0, 0, small(pairs), {}, {}, {}};
         std::size_t i = 0;
+        index_t units = 1, heads = 0;
         bool fits = true;
         for_each_operand(operands, [&](const auto& o) {
             kernel.rows = small(o.shape().batch), kernel.tokens = small(o.shape().tokens);
             fits = fits && is_in_registers<Pairing>(o, pairs, kernel.read[i]);
             kernel.written.set(i, o);
-            kernel.heads.add(i++, o.shape().heads);
+            heads += kernel.read[i++].heads;
+            units = std::max(units, rounded_up_quotient(o.shape().head_dim, 2 * runs::pairs));
         });
         if (!fits) return false;
-        const auto members = static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(pairs / runs::pairs)));
-        where.launch(function, kernel,
-                     heads_launch(kernel.rows, kernel.tokens, kernel.heads.all, members, 5, kernel_type::block_threads,
-                                  where.processors(function)));
+        const auto members = static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(units)));
+        launch_size size = registers_launch(kernel.rows, kernel.tokens, heads, members, kernel_type::block_threads,
+                                            where.processors(function));
+        for (std::size_t j = 0; j < i; ++j) kernel.heads.add(j, kernel.read[j].heads, size.threads.y);
+        where.launch(function, kernel, size);
         return true;
     }
 }

@@ -180,22 +180,43 @@ struct runs_of_pairs {
     }
 };
 
+/// The lanes of a head that a thread of a team holds: N rotated pairs, or 2 N other lanes.
+template <pairing Pairing, int N>
+struct held_lanes {
+    using runs = runs_of_pairs<Pairing, N>;
+    bool is_active;         // has lanes
+    bool is_of_pairs;       // and they are among [first_lane, first_lane + 2 pairs)
+    int lane[runs::count];  // at which its runs begin
+
+    /// @param others  lanes of the head outside of the pairs, as far as they are held
+    __device__ held_lanes(std::int32_t member, std::int32_t first_lane, std::int32_t pairs, std::int32_t others)
+        : is_active(2 * member * N < 2 * pairs + others), is_of_pairs(member * N < pairs) {
+#pragma unroll
+        for (int r = 0; r < runs::count; ++r) {
+            const std::int32_t other = 2 * (member * N - pairs) + r * runs::length;
+            lane[r] = is_of_pairs          ? first_lane + runs::lane(r, member, pairs)
+                      : !is_active         ? 0
+                      : other < first_lane ? other
+                                           : other + 2 * pairs;
+        }
+    }
+};
+
 /// N pairs of elements T as they lie in memory.
 template <class T, pairing Pairing, int N>
 struct stored_pairs {
     using runs = runs_of_pairs<Pairing, N>;
     run_of<T, runs::length> run[runs::count];
 
-    /// @param x  the first rotated lane of a head
-    __device__ static stored_pairs load(const T* x, std::int32_t unit, std::int32_t pairs) {
+    __device__ static stored_pairs load(const T* x, const int (&lane)[runs::count]) {
         stored_pairs s;
 #pragma unroll
-        for (int r = 0; r < runs::count; ++r) s.run[r] = run_of<T, runs::length>::load(x + runs::lane(r, unit, pairs));
+        for (int r = 0; r < runs::count; ++r) s.run[r] = run_of<T, runs::length>::load(x + lane[r]);
         return s;
     }
-    __device__ void store(T* y, std::int32_t unit, std::int32_t pairs) const {
+    __device__ void store(T* y, const int (&lane)[runs::count]) const {
 #pragma unroll
-        for (int r = 0; r < runs::count; ++r) run[r].store(y + runs::lane(r, unit, pairs));
+        for (int r = 0; r < runs::count; ++r) run[r].store(y + lane[r]);
     }
     __device__ pair_values<N> values() const {
         return runs::pairs_of([&](int r, float* to) { run[r].unpack(to); });

@@ -8,22 +8,23 @@ using cordage_test::check_limits;
 
 namespace {
 
-launch_size launch_of(index_t rows, index_t tokens, index_t heads, index_t members, index_t each, index_t most) {
-    const launch_size size = heads_launch(rows, tokens, heads, members, each, most, 132);
+template <int Threads, int Wanted, int Heads>
+struct sized_kernel {
+    static constexpr int block_threads = Threads, wanted_threads = Wanted, heads_of_thread = Heads;
+};
+using one_step = sized_kernel<256, 1280, 4>;
+using several_steps = sized_kernel<256, 320, 8>;
+
+template <class Kernel>
+launch_size launch_of(index_t rows, index_t tokens, index_t heads, index_t members) {
+    const launch_size size = heads_launch<Kernel>(rows, tokens, heads, members, 132);
     check_limits(size);
-    return size;
-}
-launch_size in_registers(index_t rows, index_t tokens, index_t heads, index_t members) {
-    const launch_size size = registers_launch(rows, tokens, heads, members, 128, 132);
-    check_limits(size);
-    return size;
-}
-void check_covers(const launch_size& size, index_t tokens, index_t heads, index_t members, index_t most) {
     REQUIRE(size.threads.x == members);
-    REQUIRE(index_t{size.threads.x} * size.threads.y * size.threads.z <= most);
+    REQUIRE(index_t{size.threads.x} * size.threads.y * size.threads.z <= Kernel::block_threads);
     REQUIRE(index_t{size.blocks.x} * size.threads.z >= tokens);
     REQUIRE(index_t{size.blocks.x - 1} * size.threads.z < tokens);
     REQUIRE(index_t{size.blocks.y - 1} * size.threads.y < heads);
+    return size;
 }
 
 }  // namespace
@@ -33,11 +34,9 @@ TEST_CASE("backend/cuda/launch: sizes keep within every device's limits and cove
         for (const index_t tokens : {1, 3, 100, 16'384, 1 << 30}) {
             for (const index_t members : {1, 2, 5, 8, 16, 32}) {
                 for (const index_t heads : {1, 3, 9, 40, 1024, 1 << 24}) {
-                    for (const index_t most : {128, 256}) {
-                        check_covers(launch_of(rows, tokens, heads, members, 2, most), tokens, heads, members, most);
-                    }
-                    if (std::has_single_bit(static_cast<unsigned>(members)))
-                        check_covers(in_registers(rows, tokens, heads, members), tokens, heads, members, 128);
+                    launch_of<one_step>(rows, tokens, heads, members);
+                    launch_of<several_steps>(rows, tokens, heads, members);
+                    launch_of<sized_kernel<128, 640, 4>>(rows, tokens, heads, members);
                 }
             }
         }
@@ -45,33 +44,23 @@ TEST_CASE("backend/cuda/launch: sizes keep within every device's limits and cove
 }
 
 TEST_CASE("backend/cuda/launch: a head a thread where there are few, so that every processor has a block") {
-    const launch_size decode = launch_of(1, 1, 40, 32, 2, 256);  // 32 + 8 heads of 128 lanes, 2 pairs a thread
+    const launch_size decode = launch_of<one_step>(1, 1, 40, 32);  // 32 + 8 heads of 128 lanes, 2 pairs a thread
     CHECK(decode.threads == index3{32, 4, 1});
     CHECK(decode.blocks == index3{1, 10, 1});
-    CHECK(launch_of(1, 256, 40, 16, 2, 256).threads == index3{16, 8, 1});
-    CHECK(launch_of(1, 256, 40, 16, 2, 256).blocks == index3{256, 5, 1});
-    for (index_t tokens = 1; tokens * 40 <= several_heads * 132; ++tokens) {
-        const launch_size size = launch_of(1, tokens, 40, 16, 2, 256);
-        REQUIRE(index_t{size.threads.y} * size.blocks.y == 40);
-    }
+    CHECK(launch_of<one_step>(1, 256, 40, 16).threads == index3{16, 8, 1});
+    CHECK(launch_of<one_step>(1, 256, 40, 16).blocks == index3{256, 5, 1});
+    CHECK(launch_of<several_steps>(1, 1, 48, 8).blocks == index3{1, 12, 1});
 }
 
-TEST_CASE("backend/cuda/launch: many tokens share a thread's cos and sin over the heads, in blocks of whole tokens") {
-    const launch_size prefill = launch_of(1, 16'384, 40, 8, 2, 256);
-    CHECK(prefill.threads == index3{8, 20, 1});
-    CHECK(prefill.blocks == index3{16'384, 1, 1});
-    CHECK(launch_of(1, 16'384, 40, 16, 2, 256).threads == index3{16, 8, 2});
-    CHECK(launch_of(3, 4096, 1, 1, 2, 256).threads == index3{1, 1, 64});
-}
-
-TEST_CASE("backend/cuda/launch: with sums of a head, a thread has as many heads as leave every processor its threads") {
-    CHECK(in_registers(1, 1, 48, 8).blocks == index3{1, 12, 1});
-    CHECK(in_registers(1, 256, 48, 8).threads == index3{8, 8, 1});
-    CHECK(in_registers(1, 256, 48, 8).blocks == index3{256, 6, 1});
-    CHECK(in_registers(1, 512, 48, 8).blocks == index3{512, 3, 1});
-    CHECK(in_registers(1, 16'384, 48, 8).threads == index3{8, 8, 2});
-    CHECK(in_registers(1, 16'384, 48, 8).blocks == index3{8192, 1, 1});
-    CHECK(in_registers(1, 65'536, 8, 8).threads == index3{8, 2, 8});
+TEST_CASE("backend/cuda/launch: the more tokens, the more heads share a thread's cos and sin") {
+    CHECK(launch_of<one_step>(1, 16'384, 40, 8).threads == index3{8, 8, 4});
+    CHECK(launch_of<one_step>(1, 16'384, 40, 8).blocks == index3{4096, 1, 1});
+    CHECK(launch_of<one_step>(1, 16'384, 40, 16).threads == index3{16, 8, 2});
+    CHECK(launch_of<one_step>(3, 4096, 1, 1).threads == index3{1, 1, 64});
+    CHECK(launch_of<several_steps>(1, 256, 48, 8).threads == index3{8, 8, 1});
+    CHECK(launch_of<several_steps>(1, 256, 48, 8).blocks == index3{256, 3, 1});
+    CHECK(launch_of<several_steps>(1, 16'384, 48, 8).threads == index3{8, 4, 8});
+    CHECK(launch_of<several_steps>(1, 65'536, 8, 8).threads == index3{8, 1, 32});
 }
 
 TEST_CASE("backend/cuda/launch: offsets past 2^31 and 2^32 elements") {

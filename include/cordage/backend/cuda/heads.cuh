@@ -28,22 +28,27 @@ class heads_writer {
           is_rotated_(read.is_rotated && held_.is_of_pairs),
           is_invalid_(is_invalid && read.is_rotated) {
         place_ = written.y.place_of(row, token);
-        y_ = written.y.at(place_.row, place_.token);
+        y_ = in_register(written.y.at(place_.row, place_.token));
+        heads_ = place_.row >= 0 ? read.heads : 0;
         if constexpr (Written::is_normalized) {
+            is_rotated_first_ = written.norm.is_after_rotation, is_rounded_ = written.norm.is_rounded_between;
             if (held_.is_active) {
                 weights_ = runs::pairs_of(
                     [&](int r, float* to) { load_factors<runs::length>(written.norm, held_.lane[r], to); });
             }
         }
     }
-    __device__ bool has_slot() const { return place_.row >= 0; }
 
-    /// Writes head number `head`. Lanes that are only copied keep their bits.
-    /// @param kept      the thread's lanes of it; zeros if it has none
-    /// @param is_there  whether there is such a head, and the thread has lanes of it
-    __device__ void write(const stored& kept, const pair_values<N>& at, std::int32_t head, bool is_there) {
+    /// Writes head number `head`, if there is such a head.
+    /// @param x     the thread's lanes of it
+    /// @param next  called when x may be overwritten
+    template <class Next>
+    __device__ void write(stored& x, const pair_values<N>& at, std::int32_t head, const Next& next) {
+        const bool is_there = head < heads_;
         Y* const y = y_ + index_t{head} * written_.y.head_stride;
-        if constexpr (Written::may_copy) {
+        if constexpr (Written::may_copy) {  // lanes that are not rotated keep their bits
+            const stored kept = x;
+            next();
             if (!is_there) return;
             if (is_rotated_) {
                 stored::packed(rotated(at, kept.values())).store(y, held_.lane);
@@ -51,14 +56,14 @@ class heads_writer {
                 kept.store(y, held_.lane);
             }
         } else {
-            pair_values<N> v = kept.values();
+            pair_values<N> v = x.values();
+            next();
             if constexpr (Written::is_normalized) {
-                const bool is_rotated_first = written_.norm.is_after_rotation;
-                if (is_rotated_first) rotate(at, v);
-                if (is_rotated_first && written_.norm.is_rounded_between) v = stored::packed(v).values();
+                if (is_rotated_first_) rotate(at, v);
+                if (is_rotated_first_ && is_rounded_) v = stored::packed(v).values();
                 normalize(v);
-                if (!is_rotated_first && written_.norm.is_rounded_between) v = stored::packed(v).values();
-                if (!is_rotated_first) rotate(at, v);
+                if (!is_rotated_first_ && is_rounded_) v = stored::packed(v).values();
+                if (!is_rotated_first_) rotate(at, v);
             } else {
                 rotate(at, v);
             }
@@ -80,6 +85,7 @@ class heads_writer {
     __device__ void normalize(pair_values<N>& v) const {
         float squares = 0.0f;
         v.for_each([&](float z) { squares = lane_traits<float>::fused(z, z, squares); });
+        if (!held_.is_active) squares = 0.0f;
         const float r = rsqrtf(lane_traits<float>::fused(team_.sum(squares), written_.one_lane, written_.epsilon));
 #pragma unroll
         for (int i = 0; i < N; ++i) {
@@ -120,6 +126,7 @@ class heads_writer {
         for (int r = 0; r < runs::count; ++r) {
             largest[r] = 0.0f;
             for (int i = 0; i < runs::length; ++i) largest[r] = larger(largest[r], fabsf(lanes[r * runs::length + i]));
+            if (!held_.is_active) largest[r] = 0.0f;
         }
         if (is_of_head) {
             float of_head = largest[0];
@@ -147,7 +154,9 @@ class heads_writer {
     const Written& written_;
     const held_lanes<Pairing, N> held_;
     const bool is_rotated_, is_invalid_;
+    bool is_rotated_first_ = false, is_rounded_ = false;
     Y* y_;
+    std::int32_t heads_;  // 0 if the token has no slot
     typename slotted_grid<Y>::place place_;
     pair_values<N> weights_{};
 };
@@ -162,30 +171,37 @@ struct heads_reader {
     const team& of;
     std::int32_t row, token;
     bool has_token;
-    // Of the operand whose heads are read.
-    std::int32_t operand = -1, lane[runs_of_pairs<Pairing, N>::count];
-    bool has_lanes = false;
-    const X* x = nullptr;
+    std::int32_t start = 0, end = 0;  // numbers of the operand whose heads are read, up to the start of the next one
+    std::int32_t heads = 0;           // of them; 0 if the thread has no lanes, or the token no slot
+    const X* x = nullptr;  // its first head, at the thread's first lane
+    std::int32_t stride = 0;
+    int lane[stored::runs::count];  // from there
 
-    stored next{};  // zeros where there are no lanes
-    bool is_there = false;
+    stored next;
+    std::int32_t next_head = most_small_size;  // of its operand; more than there are if nothing is loaded
 
-    /// @param number  of the head; that of the first team of a block is less than k.heads.all
     __device__ void read(std::int32_t number) {
-        const std::int32_t operand_now = k.heads.operand_of(number);
-        const read_heads<X>& from = k.read[operand_now];
-        if (operand_now != operand) {
-            operand = operand_now;
-            const held_lanes<Pairing, N> held(of.member, from.first_lane, from.pairs, from.others);
-            const auto place = from.x.place_of(row, token);
-            has_lanes = has_token && place.row >= 0 && held.is_active;
-            x = from.x.at(place.row, place.token);
-            for (int r = 0; r < runs_of_pairs<Pairing, N>::count; ++r) lane[r] = held.lane[r];
-            if (!has_lanes) next = {};
+        if (number >= end) begin(k.heads.operand_of(number));
+        next_head = number - start;
+        if (next_head < heads) {
+            next = stored::load(x + index_t{next_head} * stride, lane);
+        } else {
+            next_head = most_small_size;
         }
-        const std::int32_t head = number - k.heads.starts[operand];
-        is_there = has_lanes && head < from.heads;
-        if (is_there) next = stored::load(x + index_t{head} * from.x.head_stride, lane);
+    }
+
+ private:
+    __device__ void begin(std::int32_t operand) {
+        const read_heads<X>& from = k.read[operand];
+        const held_lanes<Pairing, N> held(of.member, from.first_lane, from.pairs, from.others);
+        const auto place = from.x.place_of(row, token);
+        start = k.heads.starts[operand];
+        end = operand + 1 < static_cast<std::int32_t>(most_operands) ? k.heads.starts[operand + 1] : most_small_size;
+        heads = has_token && place.row >= 0 && held.is_active ? from.heads : 0;
+        stride = from.x.head_stride;
+        x = in_register(from.x.at(place.row, place.token) + held.lane[0]);
+#pragma unroll
+        for (int r = 0; r < stored::runs::count; ++r) lane[r] = held.lane[r] - held.lane[0];
     }
 };
 
@@ -197,8 +213,8 @@ __device__ void rotate_token(const heads_kernel<X, Written, Pairing, Angles>& k,
     const auto step = static_cast<std::int32_t>(blockDim.y * gridDim.y);
     const auto y = static_cast<std::int32_t>(threadIdx.y);
     auto first = static_cast<std::int32_t>(blockIdx.y * blockDim.y);  // of the block's heads
-    heads_reader<X, Pairing, heads_kernel<X, Written, Pairing, Angles>> from{k, here, row, token, has_token};
     if (first >= k.heads.all) return;
+    heads_reader<X, Pairing, heads_kernel<X, Written, Pairing, Angles>> from{k, here, row, token, has_token};
     from.read(first + y);
     pair_values<N> at{};
     if (here.member * N < k.pairs) at = angles_of<N>(k.angles, k.direction, row, token, here.member * N);
@@ -214,12 +230,12 @@ __device__ void rotate_token(const heads_kernel<X, Written, Pairing, Angles>& k,
         using Written1 = std::remove_cvref_t<decltype(written)>;
         heads_writer<X, Pairing, Written1> to(here, k.read[operand], written, row, token, is_invalid);
 #pragma unroll 1
-        for (; first < end; first += step) {
-            const auto kept = from.next;
-            const bool is_there = from.is_there && to.has_slot();
-            if (first + step < k.heads.all) from.read(first + step + y);
-            to.write(kept, at, first + y - start, is_there);
-        }
+        do {
+            first += step;
+            to.write(from.next, at, from.next_head, [&] {
+                if (first < k.heads.all) from.read(first + y);
+            });
+        } while (first < end);
     });
 }
 

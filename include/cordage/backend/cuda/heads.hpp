@@ -112,7 +112,7 @@ struct written_list<std::tuple<>> {
 /// shared memory.
 template <class X, class Written, pairing Pairing, class Angles>
 struct heads_kernel {
-    static constexpr int block_threads = 128, blocks_per_processor = 5;
+    static constexpr int block_threads = 256, blocks_per_processor = 3, wanted_threads = 320, heads_of_thread = 8;
 
     Angles angles;
     direction_data direction;
@@ -214,25 +214,6 @@ bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexc
     return has_runs && has_whole_scales<runs>(o.y, read);
 }
 
-/// Threads and blocks of heads_kernel. A thread has as many heads of a token, for which it computes cos and sin once,
-/// as leave every processor `wanted_threads`.
-///
-/// @param heads    of a token, over all operands
-/// @param members  threads of a team
-/// @param most     threads of a block
-inline launch_size registers_launch(index_t rows, index_t tokens, index_t heads, index_t members, index_t most,
-                                    index_t processors) noexcept {
-    constexpr index_t wanted_threads = 640;
-    const index_t all = saturated_product(rows, saturated_product(tokens, heads));
-    index_t y = std::min<index_t>(all <= few_heads * processors ? 4 : 8, most / members), z = 1;
-    while (y > 1 && y > heads / 4) y /= 2;
-    const index_t steps = rounded_up_quotient(heads, y), threads = saturated_product(rows * members * y, tokens);
-    const index_t apart = std::clamp<index_t>(rounded_up_quotient(wanted_threads * processors, threads), 1, steps);
-    while (apart == 1 && 2 * members * y * z <= most && z < tokens && 2 * z <= most_threads_z) z *= 2;
-    return {sizes(members, y, z),
-            sizes(rounded_up_quotient(tokens, z), std::min(apart, most_blocks_yz), std::min(rows, most_blocks_yz))};
-}
-
 /// Launches at most most_operands operands, of one type or of several. Returns false, and launches nothing, if the
 /// heads of one of them cannot stay in registers.
 template <pairing Pairing, class Source, class List, kernel_launcher Launcher>
@@ -260,8 +241,8 @@ bool launch_heads(const char* function, const Launcher& where, const Source& ang
         });
         if (!fits) return false;
         const auto members = static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(units)));
-        launch_size size = registers_launch(kernel.rows, kernel.tokens, heads, members, kernel_type::block_threads,
-                                            where.processors(function));
+        const launch_size size =
+            heads_launch<kernel_type>(kernel.rows, kernel.tokens, heads, members, where.processors(function));
         for (std::size_t j = 0; j < i; ++j) kernel.heads.add(j, kernel.read[j].heads, size.threads.y);
         where.launch(function, kernel, size);
         return true;

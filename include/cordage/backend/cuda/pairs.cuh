@@ -113,6 +113,14 @@ __device__ void load_factors(const Norm& norm, std::int32_t lane, float* to) {
     for (int i = 0; i < N; ++i) to[i] += added;
 }
 
+/// The same pointer to global memory, from which the compiler computes others, instead of adding all offsets anew.
+template <class T>
+__device__ T* in_register(T* p) {
+    std::size_t address = __cvta_generic_to_global(p);
+    asm("" : "+l"(address));
+    return static_cast<T*>(__cvta_global_to_generic(address));
+}
+
 /// Two numbers for each of N pairs: their elements, or their cos and sin.
 template <int N>
 struct pair_values {

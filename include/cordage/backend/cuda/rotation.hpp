@@ -31,7 +31,8 @@ struct rotated_heads {
 template <class T, int N, pairing Pairing, class Angles>
 struct rotation_kernel {
     static constexpr int ahead = N == 4 ? 2 : 1;
-    static constexpr int block_threads = 256, blocks_per_processor = 3;
+    static constexpr int block_threads = 256, wanted_threads = 1280, heads_of_thread = 4;
+    static constexpr int blocks_per_processor = sizeof(T) == 2 && N > 2 ? 5 : 3;
 
     Angles angles;
     direction_data direction;
@@ -41,34 +42,33 @@ struct rotation_kernel {
     rotated_heads<T> operands[most_operands];
 };
 
-/// Heads for each processor below which a thread has one: the fewest steps one after the other. Up to the first number
-/// blocks are small, so that every processor has one.
+/// Heads for each processor up to which blocks are small and threads have two pairs, so that every processor has one;
+/// and up to which threads have four.
 inline constexpr index_t few_heads = 16, several_heads = 90;
 
-/// Threads and blocks of the kernels whose teams rotate heads. Where heads are many, a block has whole tokens, and a
-/// thread several heads of a token, for which it computes cos and sin once.
+/// Threads and blocks of the kernels whose teams rotate heads. A thread has up to Kernel::heads_of_thread heads of a
+/// token, for which it computes cos and sin once, as far as every processor has Kernel::wanted_threads.
 ///
-/// @param members  threads of a team
 /// @param heads    of a token, over all operands
-/// @param each     heads of a thread where there are many
-/// @param most     threads of a block
-inline launch_size heads_launch(index_t rows, index_t tokens, index_t heads, index_t members, index_t each,
-                                index_t most, index_t processors) noexcept {
+/// @param members  threads of a team
+template <class Kernel>
+launch_size heads_launch(index_t rows, index_t tokens, index_t heads, index_t members, index_t processors) noexcept {
+    constexpr index_t most = Kernel::block_threads;
     const index_t all = saturated_product(rows, saturated_product(tokens, heads));
-    const index_t z_blocks = std::min(rows, most_blocks_yz);
-    if (all <= several_heads * processors) {
-        const index_t y = std::min(heads, std::min<index_t>(all <= few_heads * processors ? 4 : 8, most / members));
-        return {sizes(members, y), sizes(tokens, std::min(rounded_up_quotient(heads, y), most_blocks_yz), z_blocks)};
-    }
-    index_t y = rounded_up_quotient(heads, each), z = 1;
-    if (members * y > 192 || members * y > most) y = std::max<index_t>(128 / members, 1);
-    while (2 * members * y * z <= most && z < tokens && 2 * z <= most_threads_z) z *= 2;
-    return {sizes(members, y, z), sizes(rounded_up_quotient(tokens, z), 1, z_blocks)};
+    const index_t wanted = Kernel::wanted_threads * processors;
+    index_t y = std::min<index_t>(all <= few_heads * processors ? 4 : 8, most / members), z = 1;
+    while (y > heads) y /= 2;
+    const auto threads = [&] { return saturated_product(rows * members * y, tokens); };
+    while (y > 1 && y * Kernel::heads_of_thread > heads && threads() / 2 >= wanted) y /= 2;
+    const index_t apart =
+        std::min({rounded_up_quotient(wanted, threads()), rounded_up_quotient(heads, y), most_blocks_yz});
+    while (apart == 1 && 2 * members * y * z <= most && z < tokens && 2 * z <= most_threads_z) z *= 2;
+    return {sizes(members, y, z), sizes(rounded_up_quotient(tokens, z), apart, std::min(rows, most_blocks_yz))};
 }
 
 /// Pairs of a thread: 2 where heads are few, 4 where they are some, and where they are many at most 16 bytes of a run.
 template <class T, pairing Pairing>
-inline constexpr int many_pairs = std::same_as<Pairing, half_split> && sizeof(T) == 2 ? 8 : 4;
+inline constexpr int many_pairs = (std::same_as<Pairing, half_split> ? 16 : 8) / static_cast<int>(sizeof(T));
 
 /// Whether an operand's heads are those of rotation_kernel, and every run of N pairs begins at a multiple of 16 bytes.
 template <class T>
@@ -99,9 +99,9 @@ void launch_rotation(const char* function, const Launcher& where, const Source& 
         kernel.operands[i] = {{o.x, o.first_lane}, {o.y, o.first_lane}};
         kernel.heads.add(i, o.shape().heads);
     }
-    where.launch(function, kernel,
-                 heads_launch(shape.batch, shape.tokens, kernel.heads.all, angles.pairs() / N, 2,
-                              kernel_type::block_threads, processors));
+    where.launch(
+        function, kernel,
+        heads_launch<kernel_type>(shape.batch, shape.tokens, kernel.heads.all, angles.pairs() / N, processors));
 }
 
 /// Launches operands that are only rotated, at most most_operands of one type. Returns false, and launches nothing, if
@@ -114,9 +114,9 @@ template <pairing Pairing, class Source, piece_element T, kernel_launcher Launch
     requires(!std::is_void_v<typename smallest_angles<Source>::type>)
 bool launch_rotation(const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
                      std::span<const operand<T, T>* const> operands) {
-    constexpr int many = many_pairs<T, Pairing>;
+    constexpr int many = many_pairs<T, Pairing>, most = std::max(many, 4);
     const index_t pairs = angles.pairs();
-    if (pairs % many != 0 || pairs / many > 32 || !smallest_angles<Source>::fits(angles)) return false;
+    if (pairs % most != 0 || pairs > 32 * most || !smallest_angles<Source>::fits(angles)) return false;
     index_t heads = 0;
     for (const auto* o : operands) {
         if (!is_only_rotated(*o, pairs)) return false;
@@ -128,9 +128,9 @@ bool launch_rotation(const char* function, const Launcher& where, const Source& 
     const auto launch = [&]<int N>(std::integral_constant<int, N>) {
         launch_rotation<N, Pairing>(function, where, angles, direction, processors, operands);
     };
-    if (all <= few_heads * processors && pairs / 2 <= 32) {
+    if (all <= few_heads * processors && pairs <= 64) {
         launch(std::integral_constant<int, 2>{});
-    } else if (many > 4 && all <= several_heads * processors && pairs / 4 <= 32) {
+    } else if (many != 4 && pairs <= 128 && (all <= several_heads * processors || pairs > 32 * many)) {
         launch(std::integral_constant<int, 4>{});
     } else {
         launch(std::integral_constant<int, many>{});

@@ -30,8 +30,9 @@ struct team {
     /// combine(a, b) over groups of `width` members, a power of two; the same bits for all of them.
     template <class T, class Combine>
     __device__ T reduced(T x, std::int32_t width, const Combine& combine) const {
-#pragma unroll 1
-        for (std::int32_t distance = 1; distance < width; distance *= 2) {
+#pragma unroll
+        for (std::int32_t distance = 1; distance < 32; distance *= 2) {
+            if (distance >= width) break;
             x = combine(x, __shfl_xor_sync(whole_warp, x, distance));
         }
         return x;

@@ -8,12 +8,13 @@ using cordage_test::check_limits;
 
 namespace {
 
-template <int Threads, int Wanted, int Heads>
+template <int Threads, int Wanted, int Heads, bool WholeWarps>
 struct sized_kernel {
     static constexpr int block_threads = Threads, wanted_threads = Wanted, heads_of_thread = Heads;
+    static constexpr bool has_whole_warps = WholeWarps;
 };
-using one_step = sized_kernel<256, 1280, 4>;
-using several_steps = sized_kernel<256, 320, 8>;
+using one_step = sized_kernel<256, 640, 4, false>;
+using several_steps = sized_kernel<128, 320, 8, true>;
 
 template <class Kernel>
 launch_size launch_of(index_t rows, index_t tokens, index_t heads, index_t members) {
@@ -36,7 +37,7 @@ TEST_CASE("backend/cuda/launch: sizes keep within every device's limits and cove
                 for (const index_t heads : {1, 3, 9, 40, 1024, 1 << 24}) {
                     launch_of<one_step>(rows, tokens, heads, members);
                     launch_of<several_steps>(rows, tokens, heads, members);
-                    launch_of<sized_kernel<128, 640, 4>>(rows, tokens, heads, members);
+                    launch_of<sized_kernel<128, 640, 4, false>>(rows, tokens, heads, members);
                 }
             }
         }
@@ -48,19 +49,19 @@ TEST_CASE("backend/cuda/launch: a head a thread where there are few, so that eve
     CHECK(decode.threads == index3{32, 4, 1});
     CHECK(decode.blocks == index3{1, 10, 1});
     CHECK(launch_of<one_step>(1, 256, 40, 16).threads == index3{16, 8, 1});
-    CHECK(launch_of<one_step>(1, 256, 40, 16).blocks == index3{256, 5, 1});
+    CHECK(launch_of<one_step>(1, 256, 40, 16).blocks == index3{256, 3, 1});
     CHECK(launch_of<several_steps>(1, 1, 48, 8).blocks == index3{1, 12, 1});
 }
 
 TEST_CASE("backend/cuda/launch: the more tokens, the more heads share a thread's cos and sin") {
-    CHECK(launch_of<one_step>(1, 16'384, 40, 8).threads == index3{8, 8, 4});
-    CHECK(launch_of<one_step>(1, 16'384, 40, 8).blocks == index3{4096, 1, 1});
+    CHECK(launch_of<one_step>(1, 16'384, 40, 8).threads == index3{8, 20, 1});
+    CHECK(launch_of<one_step>(1, 16'384, 40, 8).blocks == index3{16'384, 1, 1});
     CHECK(launch_of<one_step>(1, 16'384, 40, 16).threads == index3{16, 8, 2});
-    CHECK(launch_of<one_step>(3, 4096, 1, 1).threads == index3{1, 1, 64});
+    CHECK(launch_of<several_steps>(3, 4096, 1, 1).threads == index3{1, 1, 64});
     CHECK(launch_of<several_steps>(1, 256, 48, 8).threads == index3{8, 8, 1});
     CHECK(launch_of<several_steps>(1, 256, 48, 8).blocks == index3{256, 3, 1});
-    CHECK(launch_of<several_steps>(1, 16'384, 48, 8).threads == index3{8, 4, 8});
-    CHECK(launch_of<several_steps>(1, 65'536, 8, 8).threads == index3{8, 1, 32});
+    CHECK(launch_of<several_steps>(1, 16'384, 48, 8).threads == index3{8, 4, 4});
+    CHECK(launch_of<several_steps>(1, 65'536, 8, 8).threads == index3{8, 1, 16});
 }
 
 TEST_CASE("backend/cuda/launch: offsets past 2^31 and 2^32 elements") {

@@ -19,14 +19,13 @@ class heads_writer {
     using Y = typename Written::element;
     using format = device_format<typename Written::format_type>;
 
-    /// @param is_invalid  whether an angle of the token is
     __device__ heads_writer(const team& of, const read_heads<X>& read, const Written& written, std::int32_t row,
-                            std::int32_t token, bool is_invalid)
+                            std::int32_t token)
         : team_(of),
           written_(written),
           held_(of.member, read.first_lane, read.pairs, read.others),
           is_rotated_(read.is_rotated && held_.is_of_pairs),
-          is_invalid_(is_invalid && read.is_rotated) {
+          may_be_invalid_(read.is_rotated) {
         place_ = written.y.place_of(row, token);
         y_ = in_register(written.y.at(place_.row, place_.token));
         heads_ = place_.row >= 0 ? read.heads : 0;
@@ -40,10 +39,11 @@ class heads_writer {
     }
 
     /// Writes head number `head`, if there is such a head.
-    /// @param x     the thread's lanes of it
-    /// @param next  called when x may be overwritten
+    /// @param x           the thread's lanes of it
+    /// @param is_invalid  whether an angle of the token is
+    /// @param next        called when x may be overwritten
     template <class Next>
-    __device__ void write(stored& x, const pair_values<N>& at, std::int32_t head, const Next& next) {
+    __device__ void write(stored& x, const pair_values<N>& at, bool is_invalid, std::int32_t head, const Next& next) {
         const bool is_there = head < heads_;
         Y* const y = y_ + index_t{head} * written_.y.head_stride;
         if constexpr (Written::may_copy) {  // lanes that are not rotated keep their bits
@@ -69,7 +69,8 @@ class heads_writer {
             }
             float lanes[2 * N], numbers[runs::count] = {};
             runs::lanes(v, lanes);
-            if constexpr (Written::has_scales) find_scales(lanes, y, head, is_there, numbers);
+            if constexpr (Written::has_scales)
+                find_scales(lanes, y, head, is_there, is_invalid && may_be_invalid_, numbers);
             if (!is_there) return;
 #pragma unroll
             for (int r = 0; r < runs::count; ++r) {
@@ -107,7 +108,7 @@ class heads_writer {
         return format::write_scale(of, largest, y, {place_.row, place_.token, head}, group);
     }
     // The number of each run.
-    __device__ void find_scales(const float (&lanes)[2 * N], Y* y, std::int32_t head, bool is_there,
+    __device__ void find_scales(const float (&lanes)[2 * N], Y* y, std::int32_t head, bool is_there, bool is_invalid,
                                 float (&numbers)[runs::count]) const {
         const std::int32_t size = written_.lanes_of_scale;
         const bool is_of_head = size == written_.head_dim;
@@ -132,8 +133,7 @@ class heads_writer {
             float of_head = largest[0];
             for (int r = 1; r < runs::count; ++r) of_head = larger(of_head, largest[r]);
             of_head = team_.largest(of_head, team_.size, larger);
-            if (is_there && team_.member == 0)
-                numbers[0] = number_of<true>(y, is_invalid_ ? invalid : of_head, head, 0);
+            if (is_there && team_.member == 0) numbers[0] = number_of<true>(y, is_invalid ? invalid : of_head, head, 0);
             numbers[0] = team_.of_first(numbers[0], team_.size);
 #pragma unroll
             for (int r = 1; r < runs::count; ++r) numbers[r] = numbers[0];
@@ -143,7 +143,7 @@ class heads_writer {
             for (int r = 0; r < runs::count; ++r) {
                 const float of_group = team_.largest(largest[r], threads, larger);
                 if (is_there && team_.member % threads == 0) {
-                    numbers[r] = number_of<true>(y, is_invalid_ ? invalid : of_group, head, held_.lane[r] / size);
+                    numbers[r] = number_of<true>(y, is_invalid ? invalid : of_group, head, held_.lane[r] / size);
                 }
                 numbers[r] = team_.of_first(numbers[r], threads);
             }
@@ -153,7 +153,7 @@ class heads_writer {
     const team& team_;
     const Written& written_;
     const held_lanes<Pairing, N> held_;
-    const bool is_rotated_, is_invalid_;
+    const bool is_rotated_, may_be_invalid_;
     bool is_rotated_first_ = false, is_rounded_ = false;
     Y* y_;
     std::int32_t heads_;  // 0 if the token has no slot
@@ -173,7 +173,7 @@ struct heads_reader {
     bool has_token;
     std::int32_t start = 0, end = 0;  // numbers of the operand whose heads are read, up to the start of the next one
     std::int32_t heads = 0;           // of them; 0 if the thread has no lanes, or the token no slot
-    const X* x = nullptr;  // its first head, at the thread's first lane
+    const X* x = nullptr;             // its first head, at the thread's first lane
     std::int32_t stride = 0;
     int lane[stored::runs::count];  // from there
 
@@ -217,22 +217,25 @@ __device__ void rotate_token(const heads_kernel<X, Written, Pairing, Angles>& k,
     heads_reader<X, Pairing, heads_kernel<X, Written, Pairing, Angles>> from{k, here, row, token, has_token};
     from.read(first + y);
     pair_values<N> at{};
-    if (here.member * N < k.pairs) at = angles_of<N>(k.angles, k.direction, row, token, here.member * N);
-    bool is_invalid = false;
-    if constexpr (Written::has_scales) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) is_invalid = is_invalid || !is_finite(at.first[i]);
-        is_invalid = here.any(is_invalid);
-    }
+    bool has_angles = false, is_invalid = false;
     k.written.visit([&](const auto& written, std::int32_t operand) {
         const std::int32_t start = k.heads.starts[operand], end = start + k.read[operand].heads;
         if (first < start || first >= end) return;
         using Written1 = std::remove_cvref_t<decltype(written)>;
-        heads_writer<X, Pairing, Written1> to(here, k.read[operand], written, row, token, is_invalid);
+        heads_writer<X, Pairing, Written1> to(here, k.read[operand], written, row, token);
+        if (!has_angles) {  // now, with the loads of the writer in flight
+            if (here.member * N < k.pairs) at = angles_of<N>(k.angles, k.direction, row, token, here.member * N);
+            has_angles = true;
+            if constexpr (Written::has_scales) {
+#pragma unroll
+                for (int i = 0; i < N; ++i) is_invalid = is_invalid || !is_finite(at.first[i]);
+                is_invalid = here.any(is_invalid);
+            }
+        }
 #pragma unroll 1
         do {
             first += step;
-            to.write(from.next, at, from.next_head, [&] {
+            to.write(from.next, at, is_invalid, from.next_head, [&] {
                 if (first < k.heads.all) from.read(first + y);
             });
         } while (first < end);

@@ -31,7 +31,8 @@ struct rotated_heads {
 template <class T, int N, pairing Pairing, class Angles>
 struct rotation_kernel {
     static constexpr int ahead = N == 4 ? 2 : 1;
-    static constexpr int block_threads = 256, wanted_threads = 1280, heads_of_thread = 4;
+    static constexpr int block_threads = 256, wanted_threads = 640, heads_of_thread = 4;
+    static constexpr bool has_whole_warps = false;
     static constexpr int blocks_per_processor = sizeof(T) == 2 && N > 2 ? 5 : 3;
 
     Angles angles;
@@ -47,7 +48,8 @@ struct rotation_kernel {
 inline constexpr index_t few_heads = 16, several_heads = 90;
 
 /// Threads and blocks of the kernels whose teams rotate heads. A thread has up to Kernel::heads_of_thread heads of a
-/// token, for which it computes cos and sin once, as far as every processor has Kernel::wanted_threads.
+/// token, for which it computes cos and sin once, as far as every processor has Kernel::wanted_threads. With
+/// Kernel::has_whole_warps, whose warps take every step together, y is a power of two.
 ///
 /// @param heads    of a token, over all operands
 /// @param members  threads of a team
@@ -62,6 +64,11 @@ launch_size heads_launch(index_t rows, index_t tokens, index_t heads, index_t me
     while (y > 1 && y * Kernel::heads_of_thread > heads && threads() / 2 >= wanted) y /= 2;
     const index_t apart =
         std::min({rounded_up_quotient(wanted, threads()), rounded_up_quotient(heads, y), most_blocks_yz});
+    if (const index_t half = rounded_up_quotient(heads, 2);
+        !Kernel::has_whole_warps && apart == 1 && members * half <= std::min<index_t>(192, most)) {
+        return {sizes(members, half),
+                sizes(tokens, 1, std::min(rows, most_blocks_yz))};  // a token: memory in one piece
+    }
     while (apart == 1 && 2 * members * y * z <= most && z < tokens && 2 * z <= most_threads_z) z *= 2;
     return {sizes(members, y, z), sizes(rounded_up_quotient(tokens, z), apart, std::min(rows, most_blocks_yz))};
 }

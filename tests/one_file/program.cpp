@@ -63,8 +63,8 @@ void rotate_all(const char* type, const basis& b, const std::vector<double>& pos
     }
 }
 
-/// RMSNorm, rotation and a quantised store in one pass.
-void store_quantised(const basis& b, const std::vector<double>& position_ids) {
+/// RMSNorm, rotation and a quantised store in one pass, and a backward pass behind the norm.
+void normalize(const basis& b, const std::vector<double>& position_ids) {
     auto x = numbers<float>(4);
     const std::vector<float> weight(static_cast<std::size_t>(shape.head_dim), 1.25f);
     std::vector<std::int8_t> codes(x.size());
@@ -75,6 +75,14 @@ void store_quantised(const basis& b, const std::vector<double>& position_ids) {
                                    .normalized(rms_norm<>{.weight = weight.data()}));
     print("normalized", "int8", codes);
     print("scales", "float", scales);
+    auto grad = numbers<float>(5);
+    std::vector<double> grad_weight(static_cast<std::size_t>(shape.head_dim));
+    const auto view = token_major(grad.data(), shape), normed = token_major(x.data(), shape);
+    rotate_backward<half_split>(
+        exact_angles(b, position_ids), rotation_gradients{},
+        grad_through(view, normed, view).normalized(rms_norm<>{.weight = weight.data()}, grad_weight));
+    print("backward behind a norm of", "float", grad);
+    print("grad weight of", "float", grad_weight);
 }
 
 }  // namespace
@@ -90,5 +98,5 @@ int main() {
     rotate_all<half_split, bfloat16>("bfloat16", one, position_ids);
     rotate_all<interleaved, float16>("float16", two, position_ids);
     rotate_all<interleaved, double>("double", two, position_ids);
-    store_quantised(one, position_ids);
+    normalize(one, position_ids);
 }

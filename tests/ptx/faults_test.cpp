@@ -156,6 +156,13 @@ TEST_CASE("ptx/faults: shuffles of lanes that do not take part") {
     // Lanes that have ended need not come.
     CHECK(run_snippet(half + "shfl.sync.bfly.b32 %r0, %thread, 8, 31, -1; done:", threads(16)).findings.empty());
 }
+TEST_CASE("ptx/faults: votes of part of a warp") {
+    check_fault(
+        run_snippet("setp.lt.u32 %p0, %thread, 3; mov.u32 %r4, 255; vote.sync.any.pred %p1, %p0, %r4;", threads(8)),
+        "vote", {"of part of a warp", "one after the other"});
+    check_fault(run_snippet("match.any.sync.b32 %r0, %thread, 255;", threads(8)), "vote", {"of part of a warp"});
+    CHECK(run_snippet("setp.lt.u32 %p0, %thread, 3; vote.sync.any.pred %p1, %p0, -1;", threads(8)).findings.empty());
+}
 TEST_CASE("ptx/faults: a kernel that does not end, and one that ends itself") {
     check_fault(run_snippet("again: bra again;", threads(3)), "endless", {"thread (0, 0, 0)"});
     check_fault(run_snippet("setp.eq.u32 %p0, %thread, 2; @%p0 trap;", threads(3)), "trap",

@@ -9,6 +9,13 @@ namespace {
 
 u32 members_of(const instruction& i, warp& w, int lane) { return get<u32>(w.at(i.operands[members_operand]), lane); }
 
+// A device splits a warp for votes of some lanes, and what follows runs once for each part until the kernel ends.
+void check_whole(const instruction& i, warp& w, u32 lanes) {
+    const int lane = std::countr_zero(lanes);
+    if (lanes == 0 || members_of(i, w, lane) == ~0u) return;
+    w.launch->report("vote", i, w, lane, "of part of a warp: its parts run one after the other from here on");
+}
+
 // The lane that another one reads, and whether it is within the segment.
 struct source {
     int lane;
@@ -46,6 +53,7 @@ void shuffle(const instruction& i, warp& w, u32 lanes) {
 }
 
 void vote(const instruction& i, warp& w, u32 lanes) {
+    check_whole(i, w, lanes);
     const u32 votes = i.is_inverted ? ~w.predicates[i.operands[1]] : w.predicates[i.operands[1]];
     u32 result = 0;
     for_each_lane(lanes, [&](int lane) {
@@ -60,6 +68,7 @@ void vote(const instruction& i, warp& w, u32 lanes) {
 }
 
 void match(const instruction& i, warp& w, u32 lanes) {
+    check_whole(i, w, lanes);
     const std::byte* const values = w.at(i.operands[1]);
     for_each_lane(lanes, [&](int lane) {
         const u32 members = members_of(i, w, lane) & lanes;

@@ -97,6 +97,12 @@ bool with_float_weights(const rms_norm<W>& norm, const heads_shape& shape, const
     return true;
 }
 
+/// Whether a table's kernels can take an operand of two formats: they stage whole heads.
+template <class X, class Y, class XFormat, class YFormat, class Norm>
+bool fits_a_stage(const operand<X, Y, XFormat, YFormat, Norm>& o) noexcept {
+    return o.shape().head_dim <= most_lanes_of_head;
+}
+
 /// Calls f with the operand of a table that does the same as `o`, and returns true; false if there is none. Of type
 /// std::true_type or std::false_type if that depends on types alone.
 template <class X, class Y, class XFormat, class YFormat, class Norm, class F>
@@ -104,7 +110,9 @@ auto with_table_operand(const operand<X, Y, XFormat, YFormat, Norm>& o, const F&
     constexpr bool is_one_format = is_in_table<operand<X, Y, XFormat, YFormat>>;
     if constexpr (!std::is_same_v<Norm, no_norm>) {
         if constexpr (is_one_format || (known_format<XFormat, X> && known_format<YFormat, Y>)) {
-            if (!is_one_format && o.norm.is_rounded_between && !std::is_same_v<X, float>) return false;
+            if (!is_one_format && (!fits_a_stage(o) || (o.norm.is_rounded_between && !std::is_same_v<X, float>))) {
+                return false;
+            }
             return with_float_weights(o.norm, o.shape(), [&](const rms_norm<float>& norm) {
                 with_table_operand(operand<X, Y, XFormat, YFormat>(o.x, o.y, o.first_lane, {}, o.is_rotated()),
                                    [&](const auto& plain) { f(plain.normalized(norm)); });
@@ -116,8 +124,9 @@ auto with_table_operand(const operand<X, Y, XFormat, YFormat, Norm>& o, const F&
         f(o);
         return std::true_type{};
     } else if constexpr (known_format<XFormat, X> && known_format<YFormat, Y>) {
+        if (!fits_a_stage(o)) return false;
         f(any_operand<no_norm>(as_bytes(o.x), as_bytes(o.y), o.first_lane, {}, o.is_rotated()));
-        return std::true_type{};
+        return true;
     } else {
         return std::false_type{};
     }

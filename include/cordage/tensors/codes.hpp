@@ -15,14 +15,34 @@
 
 namespace cordage::tensors_detail {
 
-/// a / b rounded once, also under fast-math, which would multiply by a rounded 1 / b: computed in double. The bits keep
-/// compilers from computing it in float all the same.
+/// x, of which the compiler does not know how it was computed: products are rounded before they are added, and numbers
+/// computed in double stay doubles, whatever is optimised.
+template <class Lane>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane opaque(Lane x) noexcept {
+#if !defined(__CUDA_ARCH__) && (defined(__x86_64__) || defined(__aarch64__))
+#if defined(__x86_64__)
+#define CORDAGE_OPAQUE(number) asm("" : "+x"(number))
+#else
+#define CORDAGE_OPAQUE(number) asm("" : "+w"(number))
+#endif
+    if constexpr (requires { x.data; }) {
+        CORDAGE_OPAQUE(x.data);
+    } else {
+        CORDAGE_OPAQUE(x);
+    }
+#undef CORDAGE_OPAQUE
+    return x;
+#else
+    return lane_traits<Lane>::from_bits(lane_traits<Lane>::bits(x));
+#endif
+}
+
+/// a / b rounded once, also under fast-math, which would multiply by a rounded 1 / b: computed in double.
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float quotient(float a, float b) noexcept {
 #if defined(__CUDA_ARCH__)
     return __fdiv_rn(a, b);
 #else
-    const auto bits = lane_traits<double>::bits(static_cast<double>(a) / static_cast<double>(b));
-    return static_cast<float>(lane_traits<double>::from_bits(bits));
+    return static_cast<float>(opaque(static_cast<double>(a) / opaque(static_cast<double>(b))));
 #endif
 }
 /// 1 / d, or 0 for d = 0: the factor of the lanes in ggml's blocks.
@@ -102,7 +122,7 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane sum_of_rounded(const Lane& a, con
 #if defined(__CUDA_ARCH__)
     return __fadd_rn(a, b);
 #else
-    return lane_traits<Lane>::from_bits(lane_traits<Lane>::bits(a)) + b;
+    return opaque(a) + b;
 #endif
 }
 

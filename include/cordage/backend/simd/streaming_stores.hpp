@@ -2,6 +2,7 @@
 // Non-temporal stores, for tensors larger than the caches; serves the SIMD rotation.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstdint>
 
@@ -74,7 +75,8 @@ struct staged_pairs {
     static constexpr bool is_split = std::same_as<Pairing, half_split>;
     static constexpr index_t piece = is_split ? count : 2 * count, bytes = piece * static_cast<index_t>(sizeof(T));
     /// Whether pieces are whole cache lines. Single vectors are not staged, to limit code size.
-    static constexpr bool are_lines = has_streaming_stores && Count == Layout::most_in_registers && bytes % 64 == 0;
+    static constexpr bool are_lines = has_streaming_stores && Count == Layout::most_in_registers && bytes % 64 == 0 &&
+                                      std::has_single_bit(static_cast<std::size_t>(bytes) / Count);
 
     /// Whether the pieces of every head are aligned to cache lines.
     static CORDAGE_ALWAYS_INLINE bool begin_at_lines(const T* y, index_t head_stride, index_t pairs) noexcept {

@@ -33,7 +33,9 @@ struct rotation_kernel {
     static constexpr int ahead = N == 4 ? 2 : 1;
     static constexpr int block_threads = 256, wanted_threads = 640, heads_of_thread = 4;
     static constexpr bool has_whole_warps = false;
-    static constexpr int blocks_per_processor = sizeof(T) == 2 && N > 2 ? 5 : 3;
+    // As many as leave the registers that a thread needs: a table takes more, and so does fp16.
+    static constexpr int blocks_per_processor =
+        has_cos_sin<Angles> || N == 2 || sizeof(T) == 4 ? 3 : std::same_as<T, bfloat16> ? 5 : 4;
 
     Angles angles;
     direction_data direction;

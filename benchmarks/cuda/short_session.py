@@ -73,6 +73,3 @@ for case in ("norm, decode 1", "norm, prefill 16384", "to fp8, decode 1", "to fp
     times = peers["cases"].get(case, {}).get("bf16", {"times": {}})["times"]
     missing += [f"{case}: cordage exact, {pairing}" for pairing in ("half_split", "interleaved") if f"cordage exact, {pairing}" not in times]
 print("targets that were not measured:", *(missing or ["nothing"]), sep="\n  ")
-device = parts[0]["device"] if parts else peers.get("device", "unknown")
-if "H200" in device and pathlib.Path("docs/performance/gpu_h200.json").exists():
-    print("the device is an H200: run.sh report would replace docs/performance/gpu_h200.json, the record of 0.2.0. Rename that first.")

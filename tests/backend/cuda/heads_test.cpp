@@ -274,7 +274,6 @@ TEST_CASE("backend/cuda/heads: norms of all kinds are the scalar backend's") {
     check_norms<interleaved, bfloat16, bfloat16>();
     check_norms<half_split, float16, float16>();
     check_norms<interleaved, float, bfloat16>();
-    check_norms<half_split, bfloat16, float>();
 }
 
 TEST_CASE("backend/cuda/heads: rounded between, one call has the bits of two") {
@@ -331,8 +330,9 @@ TEST_CASE("backend/cuda/heads: formats of whole heads have the scalar backend's 
 
 TEST_CASE("backend/cuda/heads: in pieces, formats have the scalar backend's bytes") {
     const heads_shape shape{1, 3, 5, 128};
+    const auto check_floats = [&]<class T>(T, const auto& format) { check_format<T>(format, shape, 132, 0); };
     const auto check = [&]<class T>(T, const auto& format) {
-        check_format<T>(format, shape, 132, 0);
+        check_floats(T{}, format);
         check_format<T, bfloat16>(format, shape, 132, 0);
         check_format<T, bfloat16>(format, shape, 132, 32);
     };
@@ -342,9 +342,9 @@ TEST_CASE("backend/cuda/heads: in pieces, formats have the scalar backend's byte
         check(fp8_e4m3{}, scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = lanes});
     }
     check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .makes_scales = false});
-    check(fp8_e5m2{}, scaled_bytes<fp8_e5m2>{});
+    check_floats(fp8_e5m2{}, scaled_bytes<fp8_e5m2>{});
     check(fp8_e4m3{}, mxfp8_e4m3{});
-    check(fp4_e2m1_x2{}, mxfp4{});
+    check_floats(fp4_e2m1_x2{}, mxfp4{});
     check(fp4_e2m1_x2{}, nvfp4{{}, 0.002f});
 }
 

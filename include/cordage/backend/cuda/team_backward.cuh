@@ -64,18 +64,8 @@ class team_backward {
     using all_sums = thread_sums<slots>;
 
     __device__ team_backward(const kernel_type& k, const team_gradients<T, Norm>& o, all_sums& sums)
-        : k_(k), o_(o), sums_(sums) {
-        const auto number = static_cast<std::int32_t>(threadIdx.y);
-        first_head_ = number & (o.teams_of_token - 1);
-        const std::int32_t other = (member_ - o.pairs / N) * 2 * N;
-#pragma unroll
-        for (int r = 0; r < runs::count; ++r) {
-            const std::int32_t i = other + r * runs::length;
-            lane_[r] = is_rotated()       ? o.first_lane + runs::lane(r, member_, o.pairs)
-                       : !is_active()     ? 0
-                       : i < o.first_lane ? i
-                                          : i + 2 * o.pairs;
-        }
+        : k_(k), o_(o), sums_(sums), held_(member_, o.first_lane, o.pairs, o.others) {
+        first_head_ = static_cast<std::int32_t>(threadIdx.y) & (o.teams_of_token - 1);
 #pragma unroll 1
         for (int i = 0; i < slots; ++i) sums.mine(i) = 0.0;
         if constexpr (is_normalized) load_weights();
@@ -104,7 +94,7 @@ class team_backward {
                     angle = angles_of<N>(k_.angles, direction_data{1, false}, at.row, at.token, member_ * N);
                 }
             }
-            T* to = o_.grad_x.at(at.row, at.token, first_head_) + lane_[0];
+            T* to = o_.grad_x.at(at.row, at.token, first_head_) + held_.lane[0];
             // As often in all threads, since sums by shuffles take whole warps.
 #pragma unroll 1
             for (std::int32_t head = first_head_; head < o_.padded_heads;) {
@@ -137,8 +127,8 @@ class team_backward {
         float dot;  // grad_y . y
     };
 
-    __device__ bool is_rotated() const { return member_ * N < o_.pairs; }
-    __device__ bool is_active() const { return 2 * member_ * N < 2 * o_.pairs + o_.others; }  // has lanes
+    __device__ bool is_rotated() const { return held_.is_of_pairs; }
+    __device__ bool is_active() const { return held_.is_active; }
     __device__ place place_of(std::int32_t number) const {
         const auto tokens = static_cast<std::uint32_t>(k_.tokens), n = static_cast<std::uint32_t>(number);
         return {number, static_cast<std::int32_t>(n / tokens), static_cast<std::int32_t>(n % tokens)};
@@ -148,14 +138,14 @@ class team_backward {
     __device__ void begin_token(std::int32_t number, std::int32_t end) {
         const place at = place_of(min(number, end - 1));
         next_number_ = number, next_head_ = first_head_;
-        from_g_ = o_.grad_y.at(at.row, at.token, first_head_) + lane_[0];
-        from_y_ = o_.y.at(at.row, at.token, first_head_) + lane_[0];
+        from_g_ = o_.grad_y.at(at.row, at.token, first_head_) + held_.lane[0];
+        from_y_ = o_.y.at(at.row, at.token, first_head_) + held_.lane[0];
     }
     __device__ void load_next(int i, std::int32_t end) {
 #pragma unroll
         for (int r = 0; r < runs::count; ++r) {
-            next_g_[i].run[r] = run_of<T, runs::length>::load(from_g_ + (lane_[r] - lane_[0]));
-            next_y_[i].run[r] = run_of<T, runs::length>::load(from_y_ + (lane_[r] - lane_[0]));
+            next_g_[i].run[r] = run_of<T, runs::length>::load(from_g_ + (held_.lane[r] - held_.lane[0]));
+            next_y_[i].run[r] = run_of<T, runs::length>::load(from_y_ + (held_.lane[r] - held_.lane[0]));
         }
         next_head_ += o_.teams_of_token;
         if (next_head_ < o_.heads) {
@@ -166,11 +156,11 @@ class team_backward {
     }
     __device__ void store(const stored& x, T* to) const {
 #pragma unroll
-        for (int r = 0; r < runs::count; ++r) x.run[r].store(to + (lane_[r] - lane_[0]));
+        for (int r = 0; r < runs::count; ++r) x.run[r].store(to + (held_.lane[r] - held_.lane[0]));
     }
     // The factors of the thread's lanes, and those of dL/dangle: of the other lane of a pair, if the norm is first.
     __device__ void load_weights() {
-        weights_ = runs::pairs_of([&](int r, float* to) { load_factors<runs::length>(o_.norm, lane_[r], to); });
+        weights_ = runs::pairs_of([&](int r, float* to) { load_factors<runs::length>(o_.norm, held_.lane[r], to); });
         of_angle_ = weights_;
         if (o_.norm.is_after_rotation) return;
 #pragma unroll
@@ -309,7 +299,7 @@ class team_backward {
                 if (k_.to.sums != nullptr && is_rotated()) k_.to.sums[row + member_ * N + slot] = sum;
             } else if (o_.has_weights && is_active()) {
                 const int i = slot % N, second = slot / N - 1;
-                const std::int32_t first_lane = lane_[0], second_lane = lane_[runs::count - 1];
+                const std::int32_t first_lane = held_.lane[0], second_lane = held_.lane[runs::count - 1];
                 const std::int32_t lane =
                     runs::is_half_split ? (second == 0 ? first_lane : second_lane) + i : first_lane + 2 * i + second;
                 k_.to.weight_sums[row + lane] = sum;
@@ -325,7 +315,8 @@ class team_backward {
     all_sums& sums_;
     const std::int32_t member_ = static_cast<std::int32_t>(threadIdx.x),
                        members_ = static_cast<std::int32_t>(blockDim.x);
-    std::int32_t first_head_, lane_[runs::count];
+    const held_lanes<Pairing, N> held_;
+    std::int32_t first_head_;
     std::int32_t next_number_, next_head_;  // of the next head to load
     const T *from_g_, *from_y_;
     pair_values<is_normalized ? N : 1> weights_, of_angle_;

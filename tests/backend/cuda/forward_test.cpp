@@ -213,6 +213,27 @@ TEST_CASE("backend/cuda/forward: x and y of two types, by pieces and by elements
     check(interleaved{}, float16{}, bfloat16{}, 200, false);
 }
 
+TEST_CASE("backend/cuda/forward: any even number of pairs takes a small kernel") {
+    const std::vector<std::int32_t> ids{0, 7, 100'000};
+    for (const index_t pairs : {20, 24, 34, 64, 96, 128}) {
+        const basis b(frequencies(2 * pairs));
+        const exact_angles angles(b, ids);
+        const heads_shape shape{1, 3, 4, 2 * pairs + 16 - 2 * pairs % 8};
+        auto x = random_elements<bfloat16>(shape, 3), wanted = x;
+        std::vector<backend::launch_size> launches;
+        rotate_forward<half_split, backend::scalar>(angles, in_place(token_major(wanted.data(), shape)));
+        with_device_angles(angles, [&](const auto& on_device) {
+            rotate_forward<half_split>(test_device{&launches}, on_device, in_place(token_major(x.data(), shape)));
+        });
+        CAPTURE(pairs);
+        CHECK(launches[0].threads.x == (pairs <= 64 ? pairs / 2 : pairs / 4));
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            REQUIRE(std::fabs(value(x[i]) - value(wanted[i])) <=
+                    2.0 * allowed_error<bfloat16>(5.0, 1e5, value(wanted[i])));
+        }
+    }
+}
+
 TEST_CASE("backend/cuda/forward: operands of two types are a launch each, five of one type two launches") {
     const basis b(frequencies(16));
     const std::vector<std::int32_t> ids{1, 2};

@@ -342,6 +342,10 @@ TEST_CASE("backend/cuda/heads: in pieces, formats have the scalar backend's byte
         check(fp8_e4m3{}, scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = lanes});
     }
     check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .makes_scales = false});
+    // The latent of multi-head latent attention: a team of 32 threads, scales of 128 of its lanes, none of them
+    // rotated.
+    check_format<fp8_e4m3, bfloat16>(scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = 128}, {1, 2, 1, 512}, 132,
+                                     448);
     check_floats(fp8_e5m2{}, scaled_bytes<fp8_e5m2>{});
     check(fp8_e4m3{}, mxfp8_e4m3{});
     check_floats(fp4_e2m1_x2{}, mxfp4{});

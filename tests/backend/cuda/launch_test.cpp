@@ -57,6 +57,8 @@ TEST_CASE("backend/cuda/launch: the more tokens, the more heads share a thread's
     CHECK(launch_of<one_step>(1, 16'384, 40, 8).threads == index3{8, 20, 1});
     CHECK(launch_of<one_step>(1, 16'384, 40, 8).blocks == index3{16'384, 1, 1});
     CHECK(launch_of<one_step>(1, 16'384, 40, 16).threads == index3{16, 8, 2});
+    CHECK(launch_of<one_step>(1, 16'384, 1, 4).threads == index3{4, 1, 64});
+    CHECK(launch_of<one_step>(1, 65'536, 8, 8).threads == index3{8, 2, 16});
     CHECK(launch_of<several_steps>(3, 4096, 1, 1).threads == index3{1, 1, 64});
     CHECK(launch_of<several_steps>(1, 256, 48, 8).threads == index3{8, 8, 1});
     CHECK(launch_of<several_steps>(1, 256, 48, 8).blocks == index3{256, 3, 1});

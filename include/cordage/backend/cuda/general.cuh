@@ -61,8 +61,8 @@ class general_work {
             if (!is_finite(cos_[pair])) is_invalid = true;
             if (!is_finite(cos_[pair]) || cos_[pair] != 1.0f || sin_[pair] != 0.0f) changes = true;
         }
-        is_invalid_ = __any_sync(0xffff'ffffu, is_invalid) != 0;
-        changes = __any_sync(0xffff'ffffu, changes) != 0;
+        is_invalid_ = __any_sync(whole_warp, is_invalid) != 0;
+        changes = __any_sync(whole_warp, changes) != 0;
         // Quantised heads that do not change keep their bytes.
         if (Operand::has_head_format && !Operand::is_normalized && o_.is_in_place() && !changes) return;
         x_ = x - o_.first_lane, y_ = y - o_.first_lane;
@@ -188,8 +188,8 @@ class general_work {
             if (is_larger(z, largest)) largest = z, at = i;
         }
         for (int distance = 1; distance < kernel::team_size; distance *= 2) {
-            const float other = __shfl_xor_sync(0xffff'ffffu, largest, distance);
-            const std::int32_t other_at = __shfl_xor_sync(0xffff'ffffu, at, distance);
+            const float other = __shfl_xor_sync(whole_warp, largest, distance);
+            const std::int32_t other_at = __shfl_xor_sync(whole_warp, at, distance);
             const bool is_first = fabsf(other) == fabsf(largest) && other_at < at;
             if (is_larger(other, largest) || is_first) largest = other, at = other_at;
         }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cordage/backend/cuda/gradient_sums.hpp"
+#include "cordage/backend/cuda/team.cuh"
 
 namespace cordage::backend {
 
@@ -20,7 +21,7 @@ __device__ inline void run(const gradient_sums_kernel& k) {
     };
     // Of a column's threads; called by all threads of a block, has the sum in the first of a column.
     const auto sum_of_threads = [&](double sum) {
-        for (int distance = columns; distance < 32; distance *= 2) sum += __shfl_xor_sync(0xffff'ffffu, sum, distance);
+        for (int distance = columns; distance < 32; distance *= 2) sum += __shfl_xor_sync(whole_warp, sum, distance);
         __syncthreads();
         if (threadIdx.y * columns % 32 == 0) of_warps[warp][threadIdx.x] = sum;
         __syncthreads();

@@ -168,7 +168,7 @@ struct runs_in_registers {
     static constexpr int pairs = sizeof(X) == 2 ? 8 : 4;
     static constexpr bool is_half_split = std::same_as<Pairing, half_split>;
     static constexpr index_t lanes = is_half_split ? pairs : 2 * pairs;
-    static constexpr index_t of_piece = 16 / static_cast<index_t>(sizeof(X));
+    static constexpr index_t of_piece = 16 / static_cast<index_t>(sizeof(X));  ///< lanes of 16 bytes
 };
 
 /// Whether the scales of y belong to whole runs of lanes, which a thread or neighbouring threads hold.
@@ -184,7 +184,7 @@ bool has_whole_scales(const heads_view<Y, Format>& y, const Read& read) noexcept
     if constexpr (requires { y.format.makes_scales; }) {
         return is_whole(y.format.lanes_of_scale, y.format.makes_scales);
     } else if constexpr (std::same_as<Format, q8_0>) {
-        return read.others == 0 && is_whole(32, true) && (y.shape.head_dim > 32 || read.pairs > 0);
+        return read.others == 0 && is_whole(32, true);
     }
     return true;
 }
@@ -193,11 +193,15 @@ bool has_whole_scales(const heads_view<Y, Format>& y, const Read& read) noexcept
 template <pairing Pairing, class X, class Operand>
 bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexcept {
     using runs = runs_in_registers<X, Pairing>;
-    const index_t head_dim = o.shape().head_dim, of_operand = o.is_rotated() || head_dim >= 2 * pairs ? pairs : 0;
-    read = {slotted_grid<const X>(o.x),       small(o.first_lane),    small(of_operand),
-            small(head_dim - 2 * of_operand), small(o.shape().heads), o.is_rotated()};
-    if (!is_small(o.x) || !is_small(o.y) || o.first_lane % runs::of_piece != 0 ||
-        (read.others != 0 && (read.others % (2 * runs::pairs) != 0 || o.first_lane % runs::lanes != 0)) ||
+    const index_t head_dim = o.shape().head_dim, half = head_dim % (2 * runs::pairs) == 0 ? head_dim / 2 : 0;
+    const index_t held = o.is_rotated()            ? pairs
+                         : half % runs::pairs == 0 ? half
+                                                   : 0,
+                  first = o.is_rotated() ? o.first_lane : 0;
+    read = {slotted_grid<const X>(o.x), small(first),           small(held),
+            small(head_dim - 2 * held), small(o.shape().heads), o.is_rotated()};
+    if (!is_small(o.x) || !is_small(o.y) || first % runs::of_piece != 0 ||
+        (read.others != 0 && (read.others % (2 * runs::pairs) != 0 || first % runs::lanes != 0)) ||
         head_dim > 64 * runs::pairs || !has_heads_of_pieces(o.x, runs::of_piece, 16)) {
         return false;
     }
@@ -206,10 +210,10 @@ bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexc
                       each = std::min<index_t>(2, lanes_of_element<format>);
     constexpr index_t bytes = std::min<index_t>(16, runs::lanes / each * size);
     const bool has_runs = std::same_as<format, q8_0> ||
-                          (has_heads_of_pieces(o.y, bytes / size, bytes) && o.first_lane / each * size % bytes == 0);
+                          (has_heads_of_pieces(o.y, bytes / size, bytes) && first / each * size % bytes == 0);
     if constexpr (Operand::is_normalized) {
         if (o.norm.is_over_all_heads || !is_aligned(o.norm.weight, 16) ||
-            o.first_lane * static_cast<index_t>(sizeof(*o.norm.weight)) % 16 != 0) {
+            first * static_cast<index_t>(sizeof(*o.norm.weight)) % 16 != 0) {
             return false;
         }
     }
@@ -243,9 +247,14 @@ bool launch_heads(const char* function, const Launcher& where, const Source& ang
         });
         if (!fits) return false;
         const auto members = static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(units)));
-        const launch_size size =
+        launch_size size =
             heads_launch<kernel_type>(kernel.rows, kernel.tokens, heads, members, where.processors(function));
         for (std::size_t j = 0; j < i; ++j) kernel.heads.add(j, kernel.read[j].heads, size.threads.y);
+        // A round for each row of blocks, if a thread has one head: of all rounds, whose last ones may not be full.
+        if (size.blocks.y > 1 && index_t{size.blocks.y} * size.threads.y >= heads) {
+            size.blocks.y = static_cast<std::uint32_t>(
+                std::min(rounded_up_quotient(index_t{kernel.heads.all}, index_t{size.threads.y}), most_blocks_yz));
+        }
         where.launch(function, kernel, size);
         return true;
     }

@@ -34,8 +34,9 @@ struct rotation_kernel {
     static constexpr int block_threads = 256, wanted_threads = 640, heads_of_thread = 4;
     static constexpr bool has_whole_warps = false;
     // As many as leave the registers that a thread needs: a table takes more, and so does fp16.
-    static constexpr int blocks_per_processor =
-        has_cos_sin<Angles> || N == 2 || sizeof(T) == 4 ? 3 : std::same_as<T, bfloat16> ? 5 : 4;
+    static constexpr int blocks_per_processor = has_cos_sin<Angles> || N == 2 || sizeof(T) == 4 ? 3
+                                                : std::same_as<T, bfloat16>                     ? 5
+                                                                                                : 4;
 
     Angles angles;
     direction_data direction;
@@ -49,9 +50,9 @@ struct rotation_kernel {
 /// and up to which threads have four.
 inline constexpr index_t few_heads = 16, several_heads = 90;
 
-/// Threads and blocks of the kernels whose teams rotate heads. A thread has up to Kernel::heads_of_thread heads of a
-/// token, for which it computes cos and sin once, as far as every processor has Kernel::wanted_threads. With
-/// Kernel::has_whole_warps, whose warps take every step together, y is a power of two.
+/// Threads and blocks of the kernels whose teams rotate heads. A thread has one head of a token after the other, about
+/// Kernel::heads_of_thread of them or more, for which it computes cos and sin once, as far as every processor has
+/// Kernel::wanted_threads. With Kernel::has_whole_warps, whose warps take every step together, y is a power of two.
 ///
 /// @param heads    of a token, over all operands
 /// @param members  threads of a team
@@ -66,8 +67,8 @@ launch_size heads_launch(index_t rows, index_t tokens, index_t heads, index_t me
     while (y > 1 && y * Kernel::heads_of_thread > heads && threads() / 2 >= wanted) y /= 2;
     const index_t apart =
         std::min({rounded_up_quotient(wanted, threads()), rounded_up_quotient(heads, y), most_blocks_yz});
-    if (const index_t half = rounded_up_quotient(heads, 2);
-        !Kernel::has_whole_warps && apart == 1 && members * half <= std::min<index_t>(192, most)) {
+    if (const index_t half = rounded_up_quotient(heads, 2), size = members * half;
+        !Kernel::has_whole_warps && apart == 1 && size >= 128 && size <= std::min<index_t>(192, most)) {
         return {sizes(members, half),
                 sizes(tokens, 1, std::min(rows, most_blocks_yz))};  // a token: memory in one piece
     }
@@ -79,7 +80,7 @@ launch_size heads_launch(index_t rows, index_t tokens, index_t heads, index_t me
 template <class T, pairing Pairing>
 inline constexpr int many_pairs = (std::same_as<Pairing, half_split> ? 16 : 8) / static_cast<int>(sizeof(T));
 
-/// Whether an operand's heads are those of rotation_kernel, and every run of N pairs begins at a multiple of 16 bytes.
+/// Whether an operand's heads are those of rotation_kernel, and begin at multiples of 16 bytes.
 template <class T>
 bool is_only_rotated(const operand<T, T>& o, index_t pairs) noexcept {
     constexpr index_t size = 16 / static_cast<index_t>(sizeof(T));
@@ -123,9 +124,9 @@ template <pairing Pairing, class Source, piece_element T, kernel_launcher Launch
     requires(!std::is_void_v<typename smallest_angles<Source>::type>)
 bool launch_rotation(const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
                      std::span<const operand<T, T>* const> operands) {
-    constexpr int many = many_pairs<T, Pairing>, most = std::max(many, 4);
+    constexpr int many = many_pairs<T, Pairing>;
     const index_t pairs = angles.pairs();
-    if (pairs % most != 0 || pairs > 32 * most || !smallest_angles<Source>::fits(angles)) return false;
+    if (!smallest_angles<Source>::fits(angles)) return false;
     index_t heads = 0;
     for (const auto* o : operands) {
         if (!is_only_rotated(*o, pairs)) return false;
@@ -137,14 +138,17 @@ bool launch_rotation(const char* function, const Launcher& where, const Source& 
     const auto launch = [&]<int N>(std::integral_constant<int, N>) {
         launch_rotation<N, Pairing>(function, where, angles, direction, processors, operands);
     };
-    if (all <= few_heads * processors && pairs <= 64) {
-        launch(std::integral_constant<int, 2>{});
-    } else if (many != 4 && pairs <= 128 && (all <= several_heads * processors || pairs > 32 * many)) {
-        launch(std::integral_constant<int, 4>{});
-    } else {
-        launch(std::integral_constant<int, many>{});
+    const int wanted = all <= few_heads * processors ? 2 : all <= several_heads * processors ? 4 : many;
+    for (const int n : {wanted, 4, many, 2}) {
+        if (pairs % n != 0 || pairs > 32 * n) continue;
+        if (n == 2) launch(std::integral_constant<int, 2>{});
+        if (n == 4) launch(std::integral_constant<int, 4>{});
+        if constexpr (many > 4) {
+            if (n == many) launch(std::integral_constant<int, many>{});
+        }
+        return true;
     }
-    return true;
+    return false;
 }
 
 }  // namespace cordage::backend

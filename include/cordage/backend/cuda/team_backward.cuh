@@ -4,6 +4,7 @@
 
 #include "cordage/backend/cuda/angles.cuh"
 #include "cordage/backend/cuda/gradient_sums.cuh"
+#include "cordage/backend/cuda/team.cuh"
 #include "cordage/backend/cuda/team_backward.hpp"
 
 namespace cordage::backend {
@@ -34,13 +35,13 @@ struct thread_sums {
     __device__ static double over_teams(double x, std::int32_t width) {
 #pragma unroll 1
         for (auto distance = static_cast<std::int32_t>(blockDim.x); distance < width; distance *= 2) {
-            x += __shfl_xor_sync(0xffff'ffffu, x, distance);
+            x += __shfl_xor_sync(whole_warp, x, distance);
         }
         return x;
     }
     /// The sum over all threads, in the first one.
     __device__ double all(double x) {
-        for (int distance = 16; distance > 0; distance /= 2) x += __shfl_xor_sync(0xffff'ffffu, x, distance);
+        for (int distance = 16; distance > 0; distance /= 2) x += __shfl_xor_sync(whole_warp, x, distance);
         __syncthreads();
         if (thread() % 32 == 0) of[0][thread() / 32] = x;
         __syncthreads();
@@ -205,8 +206,8 @@ class team_backward {
         const float own_squares = squares, own_products = products;
 #pragma unroll
         for (std::int32_t distance = 1; distance < 32; distance *= 2) {
-            const float more_squares = __shfl_xor_sync(0xffff'ffffu, squares, distance);
-            const float more_products = __shfl_xor_sync(0xffff'ffffu, products, distance);
+            const float more_squares = __shfl_xor_sync(whole_warp, squares, distance);
+            const float more_products = __shfl_xor_sync(whole_warp, products, distance);
             if (distance < members_) squares += more_squares, products += more_products;
         }
         if (!is_there) return;
@@ -262,7 +263,7 @@ class team_backward {
 #pragma unroll 1
         for (std::int32_t distance = members_; distance < members_ * o_.teams_of_token; distance *= 2) {
 #pragma unroll
-            for (int i = 0; i < N; ++i) angle[i] += __shfl_xor_sync(0xffff'ffffu, angle[i], distance);
+            for (int i = 0; i < N; ++i) angle[i] += __shfl_xor_sync(whole_warp, angle[i], distance);
         }
         const bool writes = is_mine && is_rotated() && first_head_ == 0;
         const std::int32_t pair = member_ * N;
@@ -283,7 +284,7 @@ class team_backward {
                     if (writes && angle_detail::axis_of(k_.angles, pair + i) == axis) sum += rates[i] * angle[i];
                 }
                 for (std::int32_t distance = 1; distance < members_; distance *= 2) {
-                    sum += __shfl_xor_sync(0xffff'ffffu, sum, distance);
+                    sum += __shfl_xor_sync(whole_warp, sum, distance);
                 }
                 if (writes && member_ == 0) k_.to.position[axis * k_.to.axis_stride + at.number] += sum;
             }

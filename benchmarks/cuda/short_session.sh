@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # For a device that is there for some minutes, without a network: tests, memcheck, bench and peers in at most 8 minutes, with
 # what `run.sh build` made in build/gpu/bin and build/gpu/site on another machine. $OUT/results.tgz has all results, and is renewed
-# every five seconds; short_session.py lays them out for `run.sh report`.
+# every five seconds; short_session.py lays them out for `run.sh report`. A wheel of cordage_torch in build/gpu, for the torch and
+# the Python there, is tested too.
 #
 #   OUT=folder bash benchmarks/cuda/short_session.sh
 set -uo pipefail
@@ -24,6 +25,11 @@ for a in '-tc=*heads: norms*' '-tc=*heads:*|-tce=*heads: norms*' '-tc=*forward:*
   IFS='|' read -ra x <<<"$a"; k=$((k + 1))
   lim 90 compute-sanitizer $b/cordage_gpu_tests "${x[@]}" >$r/memcheck$k.log 2>&1 & p+=" $!"
 done
+wheel=$(ls $g/cordage_torch-*.whl 2>/dev/null | head -n 1)
+if [[ -n $wheel ]]; then # -v: names of what failed, even if the time ends
+  python3 -m pip install -q --no-index --no-deps --no-compile --target /tmp/site "$wheel"; log=$PWD/$r/torch_tests.log
+  (cd examples/torch_extension/tests && PYTHONPATH=/tmp/site lim 110 python3 -m pytest -v -n 8 -p no:cacheprovider >"$log" 2>&1) & p+=" $!"
+fi
 wait $p; grep -c 'ERROR SUMMARY: 0 errors' $r/memcheck*.log
 for f in '' _fast_math; do lim 20 $b/cordage_gpu_precision$f $r/precision$f.json; done
 B="$b/cordage_gpu_bench --output $r" P="python3 benchmarks/cuda/peers/compare.py --libraries $b --site $g/site --output $r/peers.json --dtypes"

@@ -250,7 +250,7 @@ bool launch_heads(const char* function, const Launcher& where, const Source& ang
         launch_size size =
             heads_launch<kernel_type>(kernel.rows, kernel.tokens, heads, members, where.processors(function));
         for (std::size_t j = 0; j < i; ++j) kernel.heads.add(j, kernel.read[j].heads, size.threads.y);
-        // A round for each row of blocks, if a thread has one head: of all rounds, whose last ones may not be full.
+        // With one head a thread, rows of blocks for all rounds; an operand's last round may be partly empty.
         if (size.blocks.y > 1 && index_t{size.blocks.y} * size.threads.y >= heads) {
             size.blocks.y = static_cast<std::uint32_t>(
                 std::min(rounded_up_quotient(index_t{kernel.heads.all}, index_t{size.threads.y}), most_blocks_yz));

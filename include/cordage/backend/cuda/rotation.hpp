@@ -50,9 +50,9 @@ struct rotation_kernel {
 /// and up to which threads have four.
 inline constexpr index_t few_heads = 16, several_heads = 90;
 
-/// Threads and blocks of the kernels whose teams rotate heads. A thread has one head of a token after the other, about
-/// Kernel::heads_of_thread of them or more, for which it computes cos and sin once, as far as every processor has
-/// Kernel::wanted_threads. With Kernel::has_whole_warps, whose warps take every step together, y is a power of two.
+/// Threads and blocks of the kernels whose teams rotate heads. A thread has one or more heads of a token, for which it
+/// computes cos and sin once: more where every processor has Kernel::wanted_threads all the same. With
+/// Kernel::has_whole_warps, whose warps take every step together, y is a power of two.
 ///
 /// @param heads    of a token, over all operands
 /// @param members  threads of a team

@@ -95,8 +95,8 @@ inline constexpr bool has_device_formats<operand<X, Y, XFormat, YFormat, Norm>> 
                                                                             backend::device_head_format<YFormat, Y>);
 
 /// The device path of a rotation: enqueues kernels and returns. One for every four operands whose x have one element
-/// type, if all of them can move in pieces of 16 bytes (docs/backends.md lists what can); otherwise one for each
-/// operand. Views, slot tables, weights, scales and angles point to device memory.
+/// type, if one kernel takes them all (docs/backends.md); otherwise one for each operand. Views, slot tables, weights,
+/// scales and angles point to device memory.
 ///
 /// where     on(stream); on(stream).overlapping()
 /// angles    device_angles, device_axis_angles, device_summed_axes, free_angles, a sum or difference of two of them, a

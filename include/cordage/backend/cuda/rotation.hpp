@@ -140,7 +140,7 @@ bool launch_rotation(const char* function, const Launcher& where, const Source& 
     };
     const int wanted = all <= few_heads * processors ? 2 : all <= several_heads * processors ? 4 : many;
     for (const int n : {wanted, 4, many, 2}) {
-        if (pairs % n != 0 || pairs > 32 * n) continue;
+        if (pairs % n != 0 || pairs / n > 32) continue;
         if (n == 2) launch(std::integral_constant<int, 2>{});
         if (n == 4) launch(std::integral_constant<int, 4>{});
         if constexpr (many > 4) {

@@ -18,7 +18,9 @@ using several_steps = sized_kernel<128, 320, 8, true>;
 
 template <class Kernel>
 launch_size launch_of(index_t rows, index_t tokens, index_t heads, index_t members) {
-    const launch_size size = heads_launch<Kernel>(rows, tokens, heads, members, 132);
+    head_count count;
+    const launch_size size = heads_launch<Kernel>(rows, tokens, {&heads, 1}, members, 132, count);
+    REQUIRE(count.all == heads);
     check_limits(size);
     REQUIRE(size.threads.x == members);
     REQUIRE(index_t{size.threads.x} * size.threads.y * size.threads.z <= Kernel::block_threads);

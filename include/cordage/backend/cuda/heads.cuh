@@ -200,8 +200,7 @@ struct heads_reader {
         heads = has_token && place.row >= 0 && held.is_active ? from.heads : 0;
         stride = from.x.head_stride;
         x = in_register(from.x.at(place.row, place.token) + held.lane[0]);
-#pragma unroll
-        for (int r = 0; r < stored::runs::count; ++r) lane[r] = held.lane[r] - held.lane[0];
+        held.from_first(lane);
     }
 };
 

@@ -193,14 +193,11 @@ bool has_whole_scales(const heads_view<Y, Format>& y, const Read& read) noexcept
 template <pairing Pairing, class X, class Operand>
 bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexcept {
     using runs = runs_in_registers<X, Pairing>;
-    const index_t head_dim = o.shape().head_dim, half = head_dim % (2 * runs::pairs) == 0 ? head_dim / 2 : 0;
-    const index_t held = o.is_rotated()            ? pairs
-                         : half % runs::pairs == 0 ? half
-                                                   : 0,
+    const index_t head_dim = o.shape().head_dim, held = o.is_rotated() ? pairs : head_dim / 2,
                   first = o.is_rotated() ? o.first_lane : 0;
     read = {slotted_grid<const X>(o.x), small(first),           small(held),
             small(head_dim - 2 * held), small(o.shape().heads), o.is_rotated()};
-    if (!is_small(o.x) || !is_small(o.y) || first % runs::of_piece != 0 ||
+    if (!is_small(o.x) || !is_small(o.y) || held % runs::pairs != 0 || first % runs::of_piece != 0 ||
         (read.others != 0 && (read.others % (2 * runs::pairs) != 0 || first % runs::lanes != 0)) ||
         head_dim > 64 * runs::pairs || !has_heads_of_pieces(o.x, runs::of_piece, 16)) {
         return false;
@@ -236,25 +233,19 @@ bool launch_heads(const char* function, const Launcher& where, const Source& ang
         if (pairs % runs::pairs != 0 || !has_aligned_words(angles)) return false;
         kernel_type kernel{angles, direction, 0, 0, small(pairs), {}, {}, {}};
         std::size_t i = 0;
-        index_t units = 1, heads = 0;
+        index_t units = 1, heads[most_operands];
         bool fits = true;
         for_each_operand(operands, [&](const auto& o) {
             kernel.rows = small(o.shape().batch), kernel.tokens = small(o.shape().tokens);
             fits = fits && is_in_registers<Pairing>(o, pairs, kernel.read[i]);
             kernel.written.set(i, o);
-            heads += kernel.read[i++].heads;
+            heads[i++] = o.shape().heads;
             units = std::max(units, rounded_up_quotient(o.shape().head_dim, 2 * runs::pairs));
         });
         if (!fits) return false;
         const auto members = static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(units)));
-        launch_size size =
-            heads_launch<kernel_type>(kernel.rows, kernel.tokens, heads, members, where.processors(function));
-        for (std::size_t j = 0; j < i; ++j) kernel.heads.add(j, kernel.read[j].heads, size.threads.y);
-        // With one head a thread, rows of blocks for all rounds; an operand's last round may be partly empty.
-        if (size.blocks.y > 1 && index_t{size.blocks.y} * size.threads.y >= heads) {
-            size.blocks.y = static_cast<std::uint32_t>(
-                std::min(rounded_up_quotient(index_t{kernel.heads.all}, index_t{size.threads.y}), most_blocks_yz));
-        }
+        const launch_size size = heads_launch<kernel_type>(kernel.rows, kernel.tokens, {heads, i}, members,
+                                                           where.processors(function), kernel.heads);
         where.launch(function, kernel, size);
         return true;
     }

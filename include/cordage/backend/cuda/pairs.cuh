@@ -208,6 +208,11 @@ struct held_lanes {
                                            : other + 2 * pairs;
         }
     }
+    /// The same, counted from the thread's first lane.
+    __device__ void from_first(int (&to)[runs::count]) const {
+#pragma unroll
+        for (int r = 0; r < runs::count; ++r) to[r] = lane[r] - lane[0];
+    }
 };
 
 /// N pairs of elements T as they lie in memory.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "cordage/backend/cuda/angles.hpp"
@@ -52,12 +53,16 @@ inline constexpr index_t few_heads = 16, several_heads = 90;
 
 /// Threads and blocks of the kernels whose teams rotate heads. A thread has one or more heads of a token, for which it
 /// computes cos and sin once: more where every processor has Kernel::wanted_threads all the same. With
-/// Kernel::has_whole_warps, whose warps take every step together, y is a power of two.
+/// Kernel::has_whole_warps, whose warps take every step together, y is a power of two, at a multiple of which the heads
+/// of each operand begin.
 ///
-/// @param heads    of a token, over all operands
-/// @param members  threads of a team
+/// @param of_operands  heads of a token of each
+/// @param members      threads of a team
+/// @param count        counts them
 template <class Kernel>
-launch_size heads_launch(index_t rows, index_t tokens, index_t heads, index_t members, index_t processors) noexcept {
+launch_size heads_launch(index_t rows, index_t tokens, std::span<const index_t> of_operands, index_t members,
+                         index_t processors, head_count& count) noexcept {
+    const index_t heads = std::accumulate(of_operands.begin(), of_operands.end(), index_t{0});
     constexpr index_t most = Kernel::block_threads;
     const index_t all = saturated_product(rows, saturated_product(tokens, heads));
     const index_t wanted = Kernel::wanted_threads * processors;
@@ -65,8 +70,9 @@ launch_size heads_launch(index_t rows, index_t tokens, index_t heads, index_t me
     while (y > heads) y /= 2;
     const auto threads = [&] { return saturated_product(rows * members * y, tokens); };
     while (y > 1 && y * Kernel::heads_of_thread > heads && threads() / 2 >= wanted) y /= 2;
-    const index_t apart =
-        std::min({rounded_up_quotient(wanted, threads()), rounded_up_quotient(heads, y), most_blocks_yz});
+    for (std::size_t i = 0; i < of_operands.size(); ++i) count.add(i, of_operands[i], Kernel::has_whole_warps ? y : 1);
+    const index_t rounds = rounded_up_quotient(index_t{count.all}, y);
+    const index_t apart = std::min({rounded_up_quotient(wanted, threads()), rounds, most_blocks_yz});
     if (const index_t half = rounded_up_quotient(heads, 2), size = members * half;
         !Kernel::has_whole_warps && apart == 1 && size >= 128 && size <= std::min<index_t>(192, most)) {
         return {sizes(members, half),
@@ -104,14 +110,15 @@ void launch_rotation(const char* function, const Launcher& where, const Source& 
                        small(angles.pairs()),
                        {},
                        {}};
+    index_t heads[most_operands];
     for (std::size_t i = 0; i < operands.size(); ++i) {
         const operand<T, T>& o = *operands[i];
         kernel.operands[i] = {{o.x, o.first_lane}, {o.y, o.first_lane}};
-        kernel.heads.add(i, o.shape().heads);
+        heads[i] = o.shape().heads;
     }
-    where.launch(
-        function, kernel,
-        heads_launch<kernel_type>(shape.batch, shape.tokens, kernel.heads.all, angles.pairs() / N, processors));
+    const launch_size size = heads_launch<kernel_type>(shape.batch, shape.tokens, {heads, operands.size()},
+                                                       angles.pairs() / N, processors, kernel.heads);
+    where.launch(function, kernel, size);
 }
 
 /// Launches operands that are only rotated, at most most_operands of one type. Returns false, and launches nothing, if

@@ -67,6 +67,7 @@ class team_backward {
     __device__ team_backward(const kernel_type& k, const team_gradients<T, Norm>& o, all_sums& sums)
         : k_(k), o_(o), sums_(sums), held_(member_, o.first_lane, o.pairs, o.others) {
         first_head_ = static_cast<std::int32_t>(threadIdx.y) & (o.teams_of_token - 1);
+        held_.from_first(lane_);
 #pragma unroll 1
         for (int i = 0; i < slots; ++i) sums.mine(i) = 0.0;
         if constexpr (is_normalized) load_weights();
@@ -102,7 +103,7 @@ class team_backward {
 #pragma unroll
                 for (int i = 0; i < ahead; ++i) {
                     const bool is_there = is_mine && head < o_.heads && is_active();
-                    if (!is_normalized && !is_rotated() && is_there) store(next_g_[i], to);
+                    if (!is_normalized && !is_rotated() && is_there) next_g_[i].store(to, lane_);
                     pair_values<N> g = next_g_[i].values(), y = next_y_[i].values();
                     load_next(i, end);
                     make_gradients(g, y, angle, is_there, to, sums);
@@ -143,21 +144,14 @@ class team_backward {
         from_y_ = o_.y.at(at.row, at.token, first_head_) + held_.lane[0];
     }
     __device__ void load_next(int i, std::int32_t end) {
-#pragma unroll
-        for (int r = 0; r < runs::count; ++r) {
-            next_g_[i].run[r] = run_of<T, runs::length>::load(from_g_ + (held_.lane[r] - held_.lane[0]));
-            next_y_[i].run[r] = run_of<T, runs::length>::load(from_y_ + (held_.lane[r] - held_.lane[0]));
-        }
+        next_g_[i] = stored::load(from_g_, lane_);
+        next_y_[i] = stored::load(from_y_, lane_);
         next_head_ += o_.teams_of_token;
         if (next_head_ < o_.heads) {
             from_g_ += o_.grad_y_step;
             from_y_ += o_.y_step;
         }
         if (next_head_ >= o_.padded_heads) begin_token(next_number_ + o_.tokens_of_step, end);
-    }
-    __device__ void store(const stored& x, T* to) const {
-#pragma unroll
-        for (int r = 0; r < runs::count; ++r) x.run[r].store(to + (held_.lane[r] - held_.lane[0]));
     }
     // The factors of the thread's lanes, and those of dL/dangle: of the other lane of a pair, if the norm is first.
     __device__ void load_weights() {
@@ -181,7 +175,7 @@ class team_backward {
             sums.angle[i] = plus_grad_angle(sums.angle[i], g.pair(i), y.pair(i));
             sums.dot = plus_grad_factor(sums.dot, g.pair(i), y.pair(i));
         }
-        store(stored::packed(x), to);
+        stored::packed(x).store(to, lane_);
     }
     // The same behind a norm or before it, as in scalar/normalized_backward.hpp: z is the norm's input, t the gradient
     // of its output.
@@ -225,7 +219,7 @@ class team_backward {
             t.set(i, {tr.first * w.first[i] - zi.first * mean_r, tr.second * w.second[i] - zi.second * mean_r});
         }
         if (is_after) turn(angle, -1.0f, t);
-        store(stored::packed(t), to);
+        stored::packed(t).store(to, lane_);
     }
     __device__ static void turn(const pair_values<N>& angle, float sign, pair_values<N>& x) {
 #pragma unroll
@@ -317,6 +311,7 @@ class team_backward {
     const std::int32_t member_ = static_cast<std::int32_t>(threadIdx.x),
                        members_ = static_cast<std::int32_t>(blockDim.x);
     const held_lanes<Pairing, N> held_;
+    int lane_[runs::count];  // from the thread's first one
     std::int32_t first_head_;
     std::int32_t next_number_, next_head_;  // of the next head to load
     const T *from_g_, *from_y_;

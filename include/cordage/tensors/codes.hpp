@@ -20,17 +20,18 @@ namespace cordage::tensors_detail {
 template <class Lane>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane opaque(Lane x) noexcept {
 #if !defined(__CUDA_ARCH__) && (defined(__x86_64__) || defined(__aarch64__))
+    const auto hide = [](auto& number) CORDAGE_ALWAYS_INLINE_LAMBDA {
 #if defined(__x86_64__)
-#define CORDAGE_OPAQUE(number) asm("" : "+x"(number))
+        asm("" : "+x"(number));
 #else
-#define CORDAGE_OPAQUE(number) asm("" : "+w"(number))
+        asm("" : "+w"(number));
 #endif
+    };
     if constexpr (requires { x.data; }) {
-        CORDAGE_OPAQUE(x.data);
+        hide(x.data);
     } else {
-        CORDAGE_OPAQUE(x);
+        hide(x);
     }
-#undef CORDAGE_OPAQUE
     return x;
 #else
     return lane_traits<Lane>::from_bits(lane_traits<Lane>::bits(x));

@@ -2,7 +2,7 @@
 # Several tests compiled as one unit: what they include is read once, what several of them call is compiled once, which
 # takes less than half of the time (CORDAGE_TEST_BATCHES).
 
-# batches_of(RESULT NAME FILES...): units for a program NAME, each of which includes some 90 KB of the FILES, one in a
+# batches_of(RESULT NAME FILES...): units for a program NAME, each of which includes some 400 KB of the FILES, one in a
 # namespace of its own after the headers of all. A file with conditions or macros, with a property of its own or one that
 # adds to a namespace of others stays a unit. RESULT is FILES where CORDAGE_TEST_BATCHES is off.
 function(batches_of result name)
@@ -32,7 +32,7 @@ function(batches_of result name)
       list(APPEND units "${file}")
       continue()
     endif()
-    if(bodies AND (NOT file OR size GREATER 90000))
+    if(bodies AND (NOT file OR size GREATER 400000))
       set(unit "${CMAKE_CURRENT_BINARY_DIR}/batches/${name}_${number}.cpp")
       list(REMOVE_DUPLICATES headers)
       list(JOIN headers "\n" text)

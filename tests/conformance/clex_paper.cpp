@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 
+#include "clex_cases.hpp"
 #include "cordage/basis/basis.hpp"
 #include "cordage/clex/clex.hpp"
 #include "kinds.hpp"
@@ -22,7 +23,6 @@ constexpr double solution_tolerance = 1e-10;
 constexpr double slope_tolerance = 1e-9;  // of the interpolant's derivative, of one order less
 constexpr double discrete_gradient_tolerance = 1e-12;
 constexpr double exact_gradient_tolerance = 1e-9;
-constexpr tolerance tight{.relative = 1e-14, .absolute = 1e-14};
 
 /// Calls use with an object of the tableau of that name.
 void with_method(const std::string& name, const auto& use) {
@@ -79,10 +79,6 @@ struct problem {
         result.near("z1", own, vector(z1), 1e-14 * std::log(config.theta_base));
     }
 };
-
-std::span<const double> row_of(const std::vector<double>& matrix, std::size_t row, std::size_t size) {
-    return std::span(matrix).subspan(row * size, size);
-}
 
 /// z and theta at many t, all from one integration.
 void check_solution(const value& one_case, report& result) {

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "clex_cases.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/weights.hpp"
@@ -25,7 +26,6 @@ using namespace cordage;
 
 constexpr double z_tolerance = 1e-12, z_float32_tolerance = 5e-5, truth_tolerance = 1e-10;
 constexpr double wave_tolerance = 1e-12, gradient_tolerance = 1e-12, gradient_float32_tolerance = 1e-4;
-constexpr tolerance tight{.relative = 1e-14, .absolute = 1e-14};
 
 /// The file prints its float32 weights with 9 digits; narrowing to float restores them exactly.
 std::vector<double> as_float32(std::vector<double> printed) {
@@ -63,9 +63,6 @@ void with_activation(const std::string& name, const auto& use) {
     throw unsupported("cordage has no activation '" + name + "'");
 }
 
-std::span<const double> row_of(const std::vector<double>& matrix, std::size_t row, std::size_t size) {
-    return std::span(matrix).subspan(row * size, size);
-}
 template <class Policy>
 std::vector<double> z_at(const Policy& policy, double t) {
     std::vector<double> z(static_cast<std::size_t>(policy.config().pairs()));
@@ -95,7 +92,7 @@ void check_grid(const value& grid, const layer& l, report& result) {
     }
 }
 
-void check_solution(const value& one_case, report& result) {
+void check_released_solution(const value& one_case, report& result) {
     const layer l(one_case);
     std::vector<double> z0;
     for (index_t pair = 0; pair < l.config.pairs(); ++pair) z0.push_back(l.config.log_inv_freq(pair));
@@ -201,7 +198,7 @@ std::vector<double> check_positions_of(const value& one_case, index_t original_l
     result.near("positions_float32", positions, expected, 0.0);
     return positions;
 }
-void check_positions(const value& one_case, report& result) {
+void check_released_positions(const value& one_case, report& result) {
     check_positions_of(one_case, one_case["max_position_embeddings"].size(), result);
 }
 
@@ -245,10 +242,10 @@ void check_training(const value& one_case, report& result) {
 
 std::span<const kind> clex_released_kinds() {
     static constexpr kind kinds[] = {
-        {.name = "solution", .check = check_solution, .marked_by = "config"},
+        {.name = "solution", .check = check_released_solution, .marked_by = "config"},
         {"inference", check_inference},
         {"training", check_training},
-        {"positions", check_positions},
+        {"positions", check_released_positions},
     };
     return kinds;
 }

@@ -7,7 +7,7 @@
 namespace conformance {
 namespace {
 
-void check_rotation(const value& one_case, report& result) {
+void check_image_rotation(const value& one_case, report& result) {
     const auto sizes = one_case["shape"].items();
     if (sizes.size() != 3) throw malformed(one_case.where() + ".shape must be [tokens, heads, head_dim]");
     const cordage::heads_shape shape{.tokens = sizes[0].size(), .heads = sizes[1].size(), .head_dim = sizes[2].size()};
@@ -20,7 +20,7 @@ void check_rotation(const value& one_case, report& result) {
 }  // namespace
 
 std::span<const kind> diffusers_kinds() {
-    static constexpr kind all[]{{"image_rotation", check_rotation}};
+    static constexpr kind all[]{{"image_rotation", check_image_rotation}};
     return all;
 }
 

@@ -52,7 +52,7 @@ void check_positions_in(const value& one_case, report& result) {
     compare("token_types", by_types, one_case, result);
 }
 
-void check_positions(const value& one_case, report& result) {
+void check_multimodal_positions(const value& one_case, report& result) {
     if (one_case["config"]["model_type"].text() == "qwen3_omni_moe") {  // keeps fractions, in float32
         check_positions_in<float>(one_case, result);
     } else {
@@ -63,7 +63,7 @@ void check_positions(const value& one_case, report& result) {
 }  // namespace
 
 std::span<const kind> multimodal_kinds() {
-    static constexpr kind all[]{{"multimodal_positions", check_positions}};
+    static constexpr kind all[]{{"multimodal_positions", check_multimodal_positions}};
     return all;
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 using namespace cordage;
 
-constexpr double relative = 1e-13;
+constexpr double policy_tolerance = 1e-13;
 
 /// A policy of the file as in cordage. Dynamic NTK is ntk_aware at the t of the schedule `dynamic`, which grows
 /// `dynamic_factor` times as fast; the others are at their own t.
@@ -57,7 +57,7 @@ void check_share(const value& one_case, const rope_config& config, report& resul
             got.push_back(policy.share(config, pair).r);
         }
     }
-    result.near("interpolated_share", got, expected, relative);
+    result.near("interpolated_share", got, expected, policy_tolerance);
 }
 
 void alpha_table(const value& one_case, report& result) {
@@ -75,7 +75,7 @@ void alpha_table(const value& one_case, report& result) {
 
     std::vector<double> got(theta.size());
     for (index_t pair = 0; pair < config.pairs(); ++pair) got[static_cast<std::size_t>(pair)] = config.inv_freq(pair);
-    result.near_relative("theta", got, theta, relative);
+    result.near_relative("theta", got, theta, policy_tolerance);
 
     for (const value& table : one_case["tables"].items()) {
         const double t = ratio_at(dynamic{dynamic_factor}, config, table["t"].number() * config.original_length);
@@ -84,23 +84,24 @@ void alpha_table(const value& one_case, report& result) {
         const auto rates = table["dlog_alpha_dt"].numbers(config.pairs());
 
         log_alpha(policy, config, t, got);
-        result.near(table.where() + ".log_alpha", got, log_alphas, relative * std::max(largest(log_alphas), 1e-3));
+        result.near(table.where() + ".log_alpha", got, log_alphas,
+                    policy_tolerance * std::max(largest(log_alphas), 1e-3));
         for (double& x : got) x = std::exp(x);
-        result.near_relative(table.where() + ".alpha", got, alpha, relative);
+        result.near_relative(table.where() + ".alpha", got, alpha, policy_tolerance);
         log_alpha_rate(policy, config, t, got);
         for (double& x : got) x *= dynamic_factor;
-        result.near(table.where() + ".dlog_alpha_dt", got, rates, relative * largest(rates));
+        result.near(table.where() + ".dlog_alpha_dt", got, rates, policy_tolerance * largest(rates));
 
         const basis b = make_basis(config, policy, t);
         for (std::size_t pair = 0; pair < got.size(); ++pair) got[pair] = alpha[pair] * theta[pair];
-        result.near_relative(table.where() + " inv_freq", b.inv_freq(), got, relative);
+        result.near_relative(table.where() + " inv_freq", b.inv_freq(), got, policy_tolerance);
 
         const double factor = table.has("attention_factor") ? table["attention_factor"].number() : 1.0;
         const double factor_rate = table.has("dattention_factor_dt") ? table["dattention_factor_dt"].number() : 0.0;
         result.near(table.where() + ".attention_factor", attention_factor(policy, config, t), factor,
-                    relative * factor);
+                    policy_tolerance * factor);
         result.near(table.where() + ".dattention_factor_dt", dynamic_factor * attention_factor_rate(policy, config, t),
-                    factor_rate, relative * factor_rate);
+                    factor_rate, policy_tolerance * factor_rate);
     }
 }
 
@@ -119,11 +120,11 @@ void check_resolved(const value& resolved, const hf::layer_rope& rope, report& r
 void check_ramp(const value& one_case, const rope_config& config, report& result) {
     const value resolved = one_case["resolved"], expected = one_case["expected"];
     const yarn policy{resolved["beta_fast"].number(), resolved["beta_slow"].number(), resolved["truncate"].flag()};
-    result.near("ramp_low", policy.ramp(config).low, expected["ramp_low"].number(), relative * 100.0);
-    result.near("ramp_high", policy.ramp(config).high, expected["ramp_high"].number(), relative * 100.0);
+    result.near("ramp_low", policy.ramp(config).low, expected["ramp_low"].number(), policy_tolerance * 100.0);
+    result.near("ramp_high", policy.ramp(config).high, expected["ramp_high"].number(), policy_tolerance * 100.0);
     std::vector<double> got;
     for (index_t pair = 0; pair < config.pairs(); ++pair) got.push_back(policy.share(config, pair).r);
-    result.near("ramp", got, expected["ramp"].numbers(config.pairs()), relative);
+    result.near("ramp", got, expected["ramp"].numbers(config.pairs()), policy_tolerance);
 }
 
 /// From the text of a config to numbers, as in an engine.
@@ -136,14 +137,14 @@ void inv_freq(const value& one_case, report& result) {
     const double seq_len = resolved.has("seq_len") ? resolved["seq_len"].number() : 1.0;
     const cordage::rope_scaling served(rope.config, rope.policy, rope.schedule);
     const basis b = served.at_length(seq_len);
-    result.near_relative("inv_freq", b.inv_freq(), expected["inv_freq"].numbers(rope.config.pairs()), relative);
+    result.near_relative("inv_freq", b.inv_freq(), expected["inv_freq"].numbers(rope.config.pairs()), policy_tolerance);
     const double factor = expected["attention_factor"].number();
-    result.near("attention_factor", b.attention_factor(), factor, relative * factor);
+    result.near("attention_factor", b.attention_factor(), factor, policy_tolerance * factor);
     if (expected.has("ramp")) check_ramp(one_case, rope.config, result);
     if (expected.has("effective_base")) {  // the base that would give the last frequency without scaling
         const auto d = static_cast<double>(rope.config.rotary_dim);
         const double base = std::pow(b.inv_freq().back(), -d / (d - 2.0)), wanted = expected["effective_base"].number();
-        result.near("effective_base", base, wanted, relative * wanted);
+        result.near("effective_base", base, wanted, policy_tolerance * wanted);
     }
 }
 

@@ -14,7 +14,7 @@ using namespace cordage;
 // The reference rotates by float32 angles of at most 20 rad numbers of at most 5.
 constexpr double tolerance = 1e-5;
 
-void check_rotation(const value& one_case, report& result) {
+void check_tower_rotation(const value& one_case, report& result) {
     const auto tower = hf::read_parsed_tower(one_case["config"].json());
     std::vector<patch_grid> grids;
     for (const value& grid : one_case["grids"].items()) {
@@ -52,7 +52,7 @@ void check_rotation(const value& one_case, report& result) {
 }  // namespace
 
 std::span<const kind> tower_kinds() {
-    static constexpr kind all[]{{"tower_rotation", check_rotation}};
+    static constexpr kind all[]{{"tower_rotation", check_tower_rotation}};
     return all;
 }
 

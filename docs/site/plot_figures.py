@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""plot_figures.py FOLDER: the pictures of README.md, drawn from recorded files, as SVG: speed.svg (docs/performance/peers.json and
-engines.json), precision.svg (tests/golden/angles.json and tests/tolerances.hpp), real_model.svg (docs/demo/table.csv) and badges.svg
+"""plot_figures.py FOLDER: the pictures of README.md, drawn from recorded files, as SVG: speed_gpu.svg
+(docs/performance/gpu_h200.json), speed.svg (docs/performance/peers.json and engines.json), precision.svg (tests/golden/angles.json and tests/tolerances.hpp), real_model.svg (docs/demo/table.csv) and badges.svg
 (include/cordage/version.hpp and LICENSE)."""
 import csv
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 560, 300, 56, 40, 250
-BLUE, GREEN, RED = "#2a7fb8", "#1b9e77", "#c0392b"
+BLUE, GREEN, RED, ORANGE, PURPLE = "#2a7fb8", "#1b9e77", "#c0392b", "#d9822b", "#7b5aa6"
 
 
 def text(x, y, words, attributes=""):
@@ -115,6 +115,46 @@ def speed():
     return picture(body)
 
 
+def speed_gpu():
+    """Times of bfloat16 in half_split divided by cordage's with exact angles; of FlashInfer the faster of its two ways."""
+    cases = json.loads((ROOT / "docs/performance/gpu_h200.json").read_text())["peers"]["cases"]
+    sizes = {"decode": (1, 8, 64, 256), "prefill": (512, 2048, 4096, 16384)}
+    panels = [("rotate", "", [("SGLang", GREEN, ["sglang table"]), ("Liger", ORANGE, ["liger-kernel"]),
+                              ("FlashInfer", RED, ["flashinfer", "flashinfer table"]),
+                              ("transformers, compiled", PURPLE, ["transformers torch.compile"])]),
+              ("RMSNorm, rotate", "norm, ", [("SGLang", GREEN, ["sglang fused"])]),
+              ("rotate, store in fp8", "to fp8, ", [("FlashInfer", RED, ["flashinfer fused"])])]
+    width, gap, low, high = 150, 24, 0.6, 5.0
+    body = text(12, 20, "Time of other packages on an H200, bfloat16, half_split; cordage = 1 (logarithmic)", " font-weight='bold'")
+    x = 12
+    for name, colour, _ in panels[0][2]:
+        body += line(x, 36, x + 16, 36, f" stroke-width='2' stroke='{colour}'") + text(x + 20, 40, name, f" fill='{colour}'")
+        x += 34 + 6.6 * len(name)
+    body += line(x, 36, x + 16, 36, f" stroke-width='2' stroke='{BLUE}'") + text(x + 20, 40, "cordage", f" fill='{BLUE}'")
+    y = lambda value: BOTTOM - (BOTTOM - 76) * math.log(value / low) / math.log(high / low)
+    for p, (title, prefix, curves) in enumerate(panels):
+        x0 = 40 + p * (width + gap)
+        x = lambda tokens: x0 + width * math.log(tokens) / math.log(16384)
+        body += text(x0, 66, title)
+        for tick, anchor in ((1, "start"), (64, "middle"), (16384, "end")):
+            body += line(x(tick), 76, x(tick), BOTTOM)
+            body += text(x(tick), BOTTOM + 18, tick, f" text-anchor='{anchor}'")
+        for tick in (0.7, 1, 2, 4):
+            body += line(x0, y(tick), x0 + width, y(tick), f" stroke='{BLUE}' stroke-width='2'" if tick == 1 else " stroke='#dddddd'")
+            if p == 0:
+                body += text(x0 - 6, y(tick) + 4, tick, " text-anchor='end'")
+        for _, colour, ways in curves:
+            points = []
+            for kind, counts in sizes.items():
+                for tokens in counts:
+                    times = cases[f"{prefix}{kind} {tokens}"]["bf16"]["microseconds"]
+                    ratio = min(times[f"{way}, half_split"] for way in ways) / times["cordage exact, half_split"]
+                    points.append(f"{x(tokens):.1f} {y(ratio):.1f}")
+            body += f"<path d='M{'L'.join(points)}' fill='none' stroke-width='2' stroke='{colour}'/>\n"
+    body += text(WIDTH / 2, BOTTOM + 38, "tokens (32 heads of q, 8 of k, 128 lanes)", " text-anchor='middle'")
+    return picture(body)
+
+
 def real_model():
     with (ROOT / "docs/demo/table.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["measure"] == "document_loss"]
@@ -150,7 +190,7 @@ def main():
         raise SystemExit(__doc__)
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for draw in (speed, precision, real_model, badges):
+    for draw in (speed_gpu, speed, precision, real_model, badges):
         (folder / f"{draw.__name__}.svg").write_text(draw(), encoding="utf-8")
 
 

@@ -63,6 +63,18 @@ void rotate_all(const char* type, const basis& b, const std::vector<double>& pos
     }
 }
 
+/// Pairs that fill no vector: 36 and 35, of which vectors half as wide or single numbers rotate the last 4 or 3.
+template <class Pairing, class T>
+void rotate_rest(const char* type, const std::vector<double>& position_ids) {
+    for (const index_t pairs : {36, 35}) {
+        const rope_config model{.head_dim = 72, .rotary_dim = 2 * pairs, .theta_base = 10000, .original_length = 4096};
+        const basis b = rope_scaling(model, yarn{}, continuous{}).at_length(16384);
+        auto x = numbers<T>(6);
+        rotate_forward<Pairing>(exact_angles(b, position_ids), in_place(token_major(x.data(), shape)));
+        print(pairs == 36 ? "36 pairs of" : "35 pairs of", type, x);
+    }
+}
+
 /// RMSNorm, rotation and a quantised store in one pass, and a backward pass behind the norm.
 void normalize(const basis& b, const std::vector<double>& position_ids) {
     auto x = numbers<float>(4);
@@ -98,5 +110,9 @@ int main() {
     rotate_all<half_split, bfloat16>("bfloat16", one, position_ids);
     rotate_all<interleaved, float16>("float16", two, position_ids);
     rotate_all<interleaved, double>("double", two, position_ids);
+    rotate_rest<half_split, float>("float", position_ids);
+    rotate_rest<interleaved, float>("float, interleaved", position_ids);
+    rotate_rest<half_split, double>("double", position_ids);
+    rotate_rest<interleaved, bfloat16>("bfloat16, interleaved", position_ids);
     normalize(one, position_ids);
 }

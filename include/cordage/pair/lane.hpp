@@ -12,7 +12,8 @@ namespace cordage {
 /// vectors of numbers in backend/simd/lane.hpp. Specialise it for another vector type and every formula accepts that
 /// type.
 ///
-///   multiply_add(a, b, c)       a b + c, rounded once or twice
+///   multiply_add(a, b, c)       a b + c, rounded once where the target has an instruction for it, else twice: never as
+///                               a compiler likes, so that vectors of any width and single numbers have the same bits
 ///   negative(x)                 -x, which compilers fold into neighbouring sums and products
 ///   word                        unsigned integers of the numbers' width, one for each number of the lane
 ///   bits(x), from_bits(w)       the same bits as the other type
@@ -48,8 +49,14 @@ struct one_number {
 
 template <>
 struct lane_traits<double> : pair_detail::one_number<double, std::uint64_t, std::int64_t> {
-    CORDAGE_HOST_DEVICE static constexpr double multiply_add(double a, double b, double c) noexcept {
+    CORDAGE_HOST_DEVICE static double multiply_add(double a, double b, double c) noexcept {
+#if defined(__CUDA_ARCH__)
+        return __fma_rn(a, b, c);
+#elif defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+        return __builtin_fma(a, b, c);
+#else
         return a * b + c;
+#endif
     }
 };
 
@@ -62,11 +69,13 @@ struct lane_traits<float> : pair_detail::one_number<float, std::uint32_t, std::i
         return __builtin_fmaf(a, b, c);
 #endif
     }
-#if defined(__CUDA_ARCH__)
-    CORDAGE_HOST_DEVICE static float multiply_add(float a, float b, float c) noexcept { return fused(a, b, c); }
+    CORDAGE_HOST_DEVICE static float multiply_add(float a, float b, float c) noexcept {
+#if defined(__CUDA_ARCH__) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+        return fused(a, b, c);
 #else
-    CORDAGE_HOST_DEVICE static constexpr float multiply_add(float a, float b, float c) noexcept { return a * b + c; }
+        return a * b + c;
 #endif
+    }
     CORDAGE_HOST_DEVICE static constexpr word smaller(word v, word w) noexcept { return v < w ? v : w; }
     CORDAGE_HOST_DEVICE static constexpr word larger(word v, word w) noexcept { return v > w ? v : w; }
     CORDAGE_HOST_DEVICE static constexpr float plain_nan(float x) noexcept {

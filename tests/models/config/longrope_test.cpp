@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "../../../examples/own_methods/base_change_power.hpp"
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/clex/initial_weights.hpp"
@@ -77,6 +78,6 @@ TEST_CASE("models/config/longrope: policies that LongRoPE cannot represent are r
     CHECK_THROWS_AS(hf::longrope_parameters(broken, by_parts{}, 4.0), value_error);
     broken.original_length = 1e300;  // integral, but too large for an integer
     CHECK_THROWS_AS(hf::longrope_parameters(broken, by_parts{}, 4.0), value_error);
-    CHECK_THROWS_WITH_AS(hf::longrope_parameters(model, base_change_power{1e-300, 1.0 + 1e-12}, 4.0),
+    CHECK_THROWS_WITH_AS(hf::longrope_parameters(model, own::base_change_power{1e-300, 1.0 + 1e-12}, 4.0),
                          "hf::longrope_parameters: pair 1 has factor 0 at t 4, must be > 0", value_error);
 }

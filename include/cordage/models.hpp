@@ -25,4 +25,3 @@
 
 // learned temperatures of heads; weights in the other order of pairs
 #include "cordage/models/head_temperatures.hpp"
-#include "cordage/models/permute_projection.hpp"

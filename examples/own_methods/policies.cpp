@@ -11,6 +11,7 @@
 #include "clipped.hpp"
 #include "dynamic_longrope.hpp"
 #include "resonance.hpp"
+#include "tabulated.hpp"
 
 namespace {
 
@@ -37,7 +38,11 @@ int main() {
     const std::vector<double> slowed = turns("clipped<yarn>", own::clipped<cordage::yarn>{{}, 16});
     const std::vector<double> power = turns("base_change_power", own::base_change_power{});
     const std::vector<double> grown = turns("dynamic_longrope", own::dynamic_longrope{std::vector<double>(32, 8.0), 8});
+    std::vector<double> alpha(2 * 32, 1.0);
+    for (std::size_t pair = 0; pair < 32; ++pair) alpha[32 + pair] = 0.125;  // at t = 8
+    const std::vector<double> straight = turns("tabulated", own::tabulated({1, 8}, alpha));
     const bool is_right = std::fabs(whole[3] - std::round(yarn[3])) < 1e-6 && slowed[0] > yarn[0] &&
-                          std::fabs(power[0] - grown[0]) < 1e-6 && std::fabs(grown[3] / grown[0] - 8.0) < 1e-9;
+                          std::fabs(power[0] - grown[0]) < 1e-6 && std::fabs(grown[3] / grown[0] - 8.0) < 1e-9 &&
+                          std::fabs(straight[2] / straight[0] - 4.0) < 1e-9;
     return is_right ? 0 : 1;
 }

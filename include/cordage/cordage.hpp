@@ -24,7 +24,6 @@
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/policy.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 

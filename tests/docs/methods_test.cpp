@@ -9,6 +9,7 @@
 
 #include "../../examples/own_methods/base_change_power.hpp"
 #include "../../examples/own_methods/resonance.hpp"
+#include "../../examples/own_methods/tabulated.hpp"
 #include "cordage/attention/score_factors.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope_scaling.hpp"
@@ -20,7 +21,6 @@
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/schedules.hpp"
@@ -235,7 +235,7 @@ TEST_CASE("docs/methods: tables, given and learned") {
             alpha_of_knots[128 + pair] = 0.25;
         }
         // [tabulated]
-        const cordage::tabulated policy({1, 2, 4}, alpha_of_knots);  // [3, 64]
+        const own::tabulated policy({1, 2, 4}, alpha_of_knots);  // [3, 64]
         const cordage::rope_scaling rule(model, policy, cordage::continuous{});
         // [/tabulated]
         CHECK(agrees(alpha(rule.at_length(3 * 4096), 7), 1.0 / 3));  // log alpha is straight in log t here

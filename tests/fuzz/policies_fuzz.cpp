@@ -9,6 +9,7 @@
 #include "../../examples/own_methods/base_change_power.hpp"
 #include "../../examples/own_methods/dynamic_longrope.hpp"
 #include "../../examples/own_methods/resonance.hpp"
+#include "../../examples/own_methods/tabulated.hpp"
 #include "cordage/angles/angle_difference.hpp"
 #include "cordage/angles/exact_angles.hpp"
 #include "cordage/basis/axial.hpp"
@@ -20,7 +21,6 @@
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/schedules.hpp"
@@ -107,7 +107,7 @@ any_policy random_policy(input& in, const rope_config& c) {
             return own::resonance<yarn>{random_yarn(in)};
         case 12: {
             const std::vector<double> knots = increasing(in);
-            return tabulated(knots, numbers(in, knots.size() * pairs, 0.01, 1.0));
+            return own::tabulated(knots, numbers(in, knots.size() * pairs, 0.01, 1.0));
         }
         case 13: {
             std::vector<double> knots = increasing(in);

@@ -6,7 +6,6 @@
 #include <cordage/scaling/longrope.hpp>
 #include <cordage/scaling/masked.hpp>
 #include <cordage/scaling/power_laws.hpp>
-#include <cordage/scaling/tabulated.hpp>
 #include <cordage/scaling/yarn.hpp>
 #include <numbers>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "../../../examples/own_methods/dynamic_longrope.hpp"
 #include "../../../examples/own_methods/dype.hpp"
 #include "../../../examples/own_methods/resonance.hpp"
+#include "../../../examples/own_methods/tabulated.hpp"
 #include "alpha_panels.hpp"
 #include "pictures.hpp"
 
@@ -53,7 +53,7 @@ std::vector<double> wave() {
 }
 
 /// alpha of by_parts at t = 1, 4, 16.
-cordage::tabulated three_knots() {
+own::tabulated three_knots() {
     std::vector<double> alpha;
     for (const double t : {1.0, 4.0, 16.0}) {
         for (int pair = 0; pair < 64; ++pair) {

@@ -8,6 +8,7 @@
 
 #include "../../examples/own_methods/base_change_power.hpp"
 #include "../../examples/own_methods/dynamic_longrope.hpp"
+#include "../../examples/own_methods/longrope_parameters.hpp"
 #include "../../examples/own_methods/resonance.hpp"
 #include "../../examples/own_methods/tabulated.hpp"
 #include "cordage/angles/angle_difference.hpp"
@@ -15,7 +16,6 @@
 #include "cordage/basis/axial.hpp"
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/models/config/longrope.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/longrope.hpp"
@@ -174,7 +174,7 @@ void use(input& in, const rope_config& c, const any_policy& policy, double t) {
     } catch (const error&) {
     }
     try {
-        const auto exported = hf::longrope_parameters(c, policy, t);
+        const auto exported = own::longrope_parameters(c, policy, t);
         for (const char* key : {"short_factor", "long_factor"}) {
             for (const double factor : exported[key]) {
                 expect(is_finite(factor) && factor > 0.0, "an exported factor is finite and above 0");

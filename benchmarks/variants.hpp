@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../examples/own_methods/base_change_power.hpp"
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/power_laws.hpp"
@@ -27,7 +28,7 @@ inline std::vector<variant> closed_forms() {
             {"linear", linear{}},
             {"ntk_aware", ntk_aware{}},
             {"base_change", base_change{}},
-            {"base_change_power", base_change_power{}},
+            {"base_change_power", own::base_change_power{}},
             {"by_parts", by_parts{}},
             {"yarn", yarn{}}};
 }

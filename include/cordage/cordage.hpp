@@ -18,15 +18,12 @@
 // scaling: t -> log alpha
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/by_parts.hpp"
-#include "cordage/scaling/clipped.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/lerope.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/policy.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/resonance.hpp"
-#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 

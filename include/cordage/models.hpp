@@ -9,7 +9,6 @@
 
 // models/config: a config.json -> the rule of each layer, and its rotation
 #include "cordage/models/config/layer_rotation.hpp"
-#include "cordage/models/config/longrope.hpp"
 #include "cordage/models/config/multimodal.hpp"
 #include "cordage/models/config/read.hpp"
 #include "cordage/models/config/tower.hpp"
@@ -19,10 +18,8 @@
 #include "cordage/models/checkpoint/with_weights.hpp"
 
 // models/positions: positions of images, videos, audio and latents
-#include "cordage/models/positions/coordinate_noise.hpp"
 #include "cordage/models/positions/latent_positions.hpp"
 #include "cordage/models/positions/multimodal.hpp"
 
 // learned temperatures of heads; weights in the other order of pairs
 #include "cordage/models/head_temperatures.hpp"
-#include "cordage/models/permute_projection.hpp"

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "../clex/row_weights.hpp"
 #include "clex_cases.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/clex/clex.hpp"
@@ -49,8 +50,8 @@ struct layer {
         time_dt = scaling["time_dt"].number();
         if (scaling.has("act")) act = scaling["act"].text();
         const index_t hidden = scaling["param_factor"].size() * dim, pairs = config.pairs();
-        weights = to_columns({hidden, pairs, as_float32(one_case["weights"]["up"].array({pairs, hidden})),
-                              as_float32(one_case["weights"]["down"].array({hidden, pairs}))});
+        weights = cordage_test::from_rows(hidden, pairs, as_float32(one_case["weights"]["up"].array({pairs, hidden})),
+                                          as_float32(one_case["weights"]["down"].array({hidden, pairs})));
     }
 
     std::size_t pairs() const { return static_cast<std::size_t>(config.pairs()); }
@@ -222,7 +223,9 @@ void check_training(const value& one_case, report& result) {
         for (std::size_t i = 0; i < grad_z.size(); ++i) grad_z[i] *= b.inv_freq()[i];
         const clex_seed seed{t, grad_z};
         const clex_gradient gradient = policy.gradient({&seed, 1});
-        const auto rows = to_rows(with_flat_parameters(l.weights, gradient.parameters));
+        const clex_weights sums = with_flat_parameters(l.weights, gradient.parameters);
+        const auto up = cordage_test::transposed(sums.up, sums.hidden),
+                   down = cordage_test::transposed(sums.down, sums.pairs);
         const auto compare = [&](const value& expected, const char* name, std::span<const double> got,
                                  const std::vector<double>& wanted, double within) {
             result.near(expected.where() + "." + name, got, wanted, within * largest(wanted));
@@ -231,8 +234,8 @@ void check_training(const value& one_case, report& result) {
         result.near("loss", loss.loss, exact["loss"].number(), 1e-10);
         for (const auto& [expected, within] :
              {std::pair{exact, gradient_tolerance}, std::pair{narrow, gradient_float32_tolerance}}) {
-            compare(expected, "up", rows.up, expected["up"].array({rows.pairs, rows.hidden}), within);
-            compare(expected, "down", rows.down, expected["down"].array({rows.hidden, rows.pairs}), within);
+            compare(expected, "up", up, expected["up"].array({sums.pairs, sums.hidden}), within);
+            compare(expected, "down", down, expected["down"].array({sums.hidden, sums.pairs}), within);
         }
         compare(exact, "z0", gradient.z1, exact["z0"].numbers(b.pairs()), gradient_tolerance);
     });

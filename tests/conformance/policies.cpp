@@ -5,6 +5,7 @@
 // their table: where a ramp begins, alpha is 1 up to rounding, and its log has no significant digits.
 #include <algorithm>
 
+#include "../../examples/own_methods/base_change_power.hpp"
 #include "cordage/basis/basis.hpp"
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/models/config/read.hpp"
@@ -34,7 +35,7 @@ known_policy policy_named(const std::string& name, const value& params) {
     if (name == "ntk_aware") return {ntk_aware{}};
     if (name == "base_change_constant") return {base_change{params["multiplier"].number()}};
     if (name == "base_change_power") {
-        return {base_change_power{params["multiplier_at_t_ref"].number(), params["t_ref"].number()}};
+        return {own::base_change_power{params["multiplier_at_t_ref"].number(), params["t_ref"].number()}};
     }
     if (name == "yarn_by_parts") {
         return {yarn{params["beta_fast"].number(), params["beta_slow"].number(), params["truncate"].flag()}};

@@ -7,6 +7,9 @@
 #include <numbers>
 #include <vector>
 
+#include "../../examples/own_methods/base_change_power.hpp"
+#include "../../examples/own_methods/resonance.hpp"
+#include "../../examples/own_methods/tabulated.hpp"
 #include "cordage/attention/score_factors.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/basis/rope_scaling.hpp"
@@ -18,8 +21,6 @@
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/resonance.hpp"
-#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/schedules.hpp"
@@ -53,7 +54,7 @@ TEST_CASE("docs/methods: no scaling, linear, base change") {
     {
         // [base_change]
         const cordage::rope_scaling code_llama(model, cordage::base_change{.base_factor = 100}, cordage::fixed{});
-        const cordage::rope_scaling growing(model, cordage::base_change_power{.base_factor = 100, .reference_t = 4},
+        const cordage::rope_scaling growing(model, own::base_change_power{.base_factor = 100, .reference_t = 4},
                                             cordage::continuous{});
         // [/base_change]
         CHECK(agrees(code_llama.at_length(16384).inv_freq()[40], std::pow(1e6, -80.0 / 128)));
@@ -96,7 +97,7 @@ TEST_CASE("docs/methods: YaRN, by parts, resonance") {
     }
     {
         // [resonance]
-        const cordage::rope_scaling rule(model, cordage::resonance<cordage::yarn>{}, cordage::fixed{4});
+        const cordage::rope_scaling rule(model, own::resonance<cordage::yarn>{}, cordage::fixed{4});
         // [/resonance]
         const cordage::basis basis = rule.at_length(16384);
         for (const double theta : basis.inv_freq()) {
@@ -234,7 +235,7 @@ TEST_CASE("docs/methods: tables, given and learned") {
             alpha_of_knots[128 + pair] = 0.25;
         }
         // [tabulated]
-        const cordage::tabulated policy({1, 2, 4}, alpha_of_knots);  // [3, 64]
+        const own::tabulated policy({1, 2, 4}, alpha_of_knots);  // [3, 64]
         const cordage::rope_scaling rule(model, policy, cordage::continuous{});
         // [/tabulated]
         CHECK(agrees(alpha(rule.at_length(3 * 4096), 7), 1.0 / 3));  // log alpha is straight in log t here

@@ -6,19 +6,21 @@
 #include <span>
 #include <vector>
 
+#include "../../examples/own_methods/base_change_power.hpp"
+#include "../../examples/own_methods/dynamic_longrope.hpp"
+#include "../../examples/own_methods/longrope_parameters.hpp"
+#include "../../examples/own_methods/resonance.hpp"
+#include "../../examples/own_methods/tabulated.hpp"
 #include "cordage/angles/angle_difference.hpp"
 #include "cordage/angles/exact_angles.hpp"
 #include "cordage/basis/axial.hpp"
 #include "cordage/basis/basis_cache.hpp"
 #include "cordage/basis/rope_scaling.hpp"
-#include "cordage/models/config/longrope.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/resonance.hpp"
-#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/tempered.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "cordage/schedule/schedules.hpp"
@@ -83,7 +85,7 @@ any_policy random_policy(input& in, const rope_config& c) {
         case 3:
             return base_change{number(in, 0.5, 1e4)};
         case 4:
-            return base_change_power{number(in, 0.5, 1e4), number(in, 1.1, 64.0)};
+            return own::base_change_power{number(in, 0.5, 1e4), number(in, 1.1, 64.0)};
         case 5:
             return random_yarn(in);
         case 6: {
@@ -93,7 +95,7 @@ any_policy random_policy(input& in, const rope_config& c) {
         case 7:
             return longrope{numbers(in, pairs, 1.0, 64.0), numbers(in, pairs, 1.0, 64.0), number(in, 1.0, 2.0)};
         case 8:
-            return dynamic_longrope{numbers(in, pairs, 1.0, 64.0), number(in, 1.5, 64.0)};
+            return own::dynamic_longrope{numbers(in, pairs, 1.0, 64.0), number(in, 1.5, 64.0)};
         case 9:
             return proportional{number(in, 0.01, 1.0)};
         case 10: {
@@ -102,10 +104,10 @@ any_policy random_policy(input& in, const rope_config& c) {
             return masked<yarn>{random_yarn(in), rotates};
         }
         case 11:
-            return resonance<yarn>{random_yarn(in)};
+            return own::resonance<yarn>{random_yarn(in)};
         case 12: {
             const std::vector<double> knots = increasing(in);
-            return tabulated(knots, numbers(in, knots.size() * pairs, 0.01, 1.0));
+            return own::tabulated(knots, numbers(in, knots.size() * pairs, 0.01, 1.0));
         }
         case 13: {
             std::vector<double> knots = increasing(in);
@@ -118,7 +120,7 @@ any_policy random_policy(input& in, const rope_config& c) {
             return policy.with_parameters(policy.parameters());
         }
         default:
-            return resonance<>{};
+            return own::resonance<>{};
     }
 }
 
@@ -172,7 +174,7 @@ void use(input& in, const rope_config& c, const any_policy& policy, double t) {
     } catch (const error&) {
     }
     try {
-        const auto exported = hf::longrope_parameters(c, policy, t);
+        const auto exported = own::longrope_parameters(c, policy, t);
         for (const char* key : {"short_factor", "long_factor"}) {
             for (const double factor : exported[key]) {
                 expect(is_finite(factor) && factor > 0.0, "an exported factor is finite and above 0");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -58,7 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     });
     reads_or_complains([&] {
         for (const auto& layer : cordage::load_released_clex(cordage::checkpoint(file_of(bytes)))) {
-            if (cordage::to_rows(cordage::to_columns(layer.weights)) != layer.weights) std::abort();
+            const auto& [hidden, pairs, up, down] = layer.weights;
+            if (std::ssize(up) != hidden * pairs || std::ssize(down) != hidden * pairs) std::abort();
         }
     });
     reads_or_complains([&] {

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
+#include "../../examples/own_methods/dynamic_longrope.hpp"
+#include "../../examples/own_methods/resonance.hpp"
+#include "../../examples/own_methods/tabulated.hpp"
 #include "cordage/scaling/by_parts.hpp"
 #include "cordage/scaling/learned_table.hpp"
 #include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/resonance.hpp"
-#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "scaling/derivatives.hpp"
 
@@ -46,11 +47,11 @@ TEST_CASE("scaling/any_policy: it gives the numbers of the policy it holds") {
     check_same_numbers(yarn{.truncate = false});
     const std::vector<double> factors(64, 1.5);
     check_same_numbers(longrope{factors, factors, 1.2});
-    check_same_numbers(dynamic_longrope{factors, 8.0});
+    check_same_numbers(own::dynamic_longrope{factors, 8.0});
     check_same_numbers(proportional{0.25});
     check_same_numbers(masked<linear>{{}, std::vector<unsigned char>(64, 1)});
-    check_same_numbers(resonance<yarn>{});
-    check_same_numbers(tabulated({1.0}, factors));
+    check_same_numbers(own::resonance<yarn>{});
+    check_same_numbers(own::tabulated({1.0}, factors));
     check_same_numbers(llama3{});
 }
 

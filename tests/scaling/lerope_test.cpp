@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "../../examples/own_methods/tabulated.hpp"
 #include "cordage/basis/gradient.hpp"
 #include "cordage/scaling/any_policy.hpp"
 #include "cordage/scaling/masked.hpp"
-#include "cordage/scaling/tabulated.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "tolerances.hpp"
 
@@ -71,7 +71,7 @@ TEST_CASE("scaling/lerope: dL/doffset is dL/dinv_freq times inv_freq, added to")
 }
 
 TEST_CASE("scaling/lerope: offsets of another policy at a t give its basis over any base") {
-    const tabulated measured({2.0, 8.0}, {0.9, 0.8, 0.7, 0.6, 0.5, 0.25});
+    const own::tabulated measured({2.0, 8.0}, {0.9, 0.8, 0.7, 0.6, 0.5, 0.25});
     const yarn unmagnified{.given_attention_factor = 1.0};
     for (const double t : {2.0, 5.0, 8.0}) {
         const lerope<yarn> policy{unmagnified, lerope_offsets(config, measured, t, unmagnified, 2048.0)};

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cordage/scaling/longrope.hpp"
 
-#include <limits>
-
-#include "cordage/scaling/clipped.hpp"
 #include "cordage/scaling/learned_table.hpp"
-#include "cordage/scaling/resonance.hpp"
+#include "cordage/scaling/masked.hpp"
 #include "cordage/schedule/schedules.hpp"
 #include "scaling/derivatives.hpp"
 
@@ -16,8 +13,6 @@ namespace {
 
 const rope_config model{.head_dim = 8, .rotary_dim = 8, .original_length = 4096};
 const longrope tables{{1.0, 1.5, 2.0, 2.5}, {1.0, 4.0, 16.0, 64.0}, 1.19};
-const dynamic_longrope grown{{0.9, 4.0, 16.0, 64.0}, 32.0};
-const double nan_value = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
@@ -39,9 +34,7 @@ TEST_CASE("scaling/longrope: short factors up to the original length, long facto
 
 // Engines with a factor for each regime changed the scores at the switch.
 // CLEX integrates a prior's rate, and the jump has none: with zero weights it kept the short factors at every t.
-static_assert(!prior_policy<longrope> && prior_policy<dynamic_longrope>);
-static_assert(!prior_policy<masked<longrope>> && !prior_policy<clipped<longrope>> && prior_policy<clipped<>> &&
-              !prior_policy<resonance<longrope>> && !prior_policy<learned_table<longrope>>);
+static_assert(!prior_policy<longrope> && !prior_policy<masked<longrope>> && !prior_policy<learned_table<longrope>>);
 
 TEST_CASE("scaling/longrope: the attention factor is one number in both regimes") {
     CHECK(attention_factor(tables, model, 1.0) == 1.19);
@@ -51,32 +44,6 @@ TEST_CASE("scaling/longrope: the attention factor is one number in both regimes"
     CHECK(close_relative(longrope_attention_factor(32.0, 4096.0), 1.1902380714238083, closed_form));
     CHECK(longrope_attention_factor(1.0, 4096.0) == 1.0);
     CHECK(longrope_attention_factor(0.5, 4096.0) == 1.0);
-}
-
-TEST_CASE("scaling/longrope: the dynamic form grows from alpha 1 to its table at t_max and stays there") {
-    for (index_t pair = 0; pair < 4; ++pair) {
-        const double factor = grown.factor[static_cast<std::size_t>(pair)];
-        CHECK(grown.log_alpha(model, pair, 1.0) == 0.0);
-        CHECK(close_relative(std::exp(-grown.log_alpha(model, pair, 16.5)), 1.0 + (factor - 1.0) / 2.0, closed_form));
-        for (const double t : {32.0, 100.0}) {
-            CHECK(close_relative(std::exp(-grown.log_alpha(model, pair, t)), factor, closed_form));
-        }
-        CHECK(grown.log_alpha_rate(model, pair, 33.0) == 0.0);
-    }
-    CHECK(attention_factor(grown, model, 1.0) == 1.0);
-    CHECK(attention_factor(grown, model, 100.0) == longrope_attention_factor(32.0, 4096.0));
-    CHECK(attention_factor_rate(grown, model, 100.0) == 0.0);
-}
-
-TEST_CASE("scaling/longrope: the dynamic form's derivatives") {
-    for (const double t : {1.7, 4.0, 7.25, 30.0}) {
-        for (index_t pair = 0; pair < 4; ++pair) {
-            const double rate = difference([&](double at) { return grown.log_alpha(model, pair, at); }, t);
-            CHECK(close(grown.log_alpha_rate(model, pair, t), rate, first_difference));
-        }
-        const double rate = difference([&](double at) { return attention_factor(grown, model, at); }, t);
-        CHECK(close(attention_factor_rate(grown, model, t), rate, first_difference));
-    }
 }
 
 TEST_CASE("scaling/longrope: settings out of their domain are named") {
@@ -92,12 +59,6 @@ TEST_CASE("scaling/longrope: settings out of their domain are named") {
     bad.given_attention_factor = 0.0;
     CHECK_THROWS_WITH_AS(validate(bad, model), "longrope: given_attention_factor 0 must be finite and > 0",
                          value_error);
-    CHECK_THROWS_WITH_AS(validate(dynamic_longrope{{1, 1, 1, 1}, 1.0}, model),
-                         "dynamic_longrope: t_max 1 must be finite and > 1", value_error);
-    CHECK_THROWS_AS(validate(dynamic_longrope{{1, 1, nan_value, 1}, 4.0}, model), value_error);
-    rope_config one = model;
-    one.original_length = 1.0;
-    CHECK_THROWS_WITH_AS(validate(grown, one), "dynamic_longrope: original_length 1 must be > 1", value_error);
     CHECK_THROWS_WITH_AS(longrope_attention_factor(2.0, 1.0),  // was once infinite, and NaN below 1
                          "longrope_attention_factor: original_length 1 must be finite and > 1", value_error);
 }

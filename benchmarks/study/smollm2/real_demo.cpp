@@ -8,7 +8,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "cordage/models/config/longrope.hpp"
+#include "../../../examples/own_methods/longrope_parameters.hpp"
 #include "report/formatted.hpp"
 #include "runner/files.hpp"
 #include "runner/programs.hpp"
@@ -164,8 +164,7 @@ void write_results(const real_options& o, std::size_t level, const cordage::rope
     for (const rule& each : r.rules) {
         if (each.learning.steps == 0) continue;
         const double t = each.t_at(each.learning.most);
-        write(o.out / (each.job + ".longrope.json"),
-              cordage::hf::longrope_parameters(rope, each.policy, t).dump(2) + "\n");
+        write(o.out / (each.job + ".longrope.json"), own::longrope_parameters(rope, each.policy, t).dump(2) + "\n");
     }
     std::printf(
         "\n%s\nwritten to %s: table.md, table.csv, perplexity.svg, keys.svg (both also as .png) and *.longrope.json, "

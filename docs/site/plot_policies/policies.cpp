@@ -6,13 +6,15 @@
 #include <cordage/scaling/longrope.hpp>
 #include <cordage/scaling/masked.hpp>
 #include <cordage/scaling/power_laws.hpp>
-#include <cordage/scaling/resonance.hpp>
-#include <cordage/scaling/tabulated.hpp>
 #include <cordage/scaling/yarn.hpp>
 #include <numbers>
 #include <utility>
 
+#include "../../../examples/own_methods/base_change_power.hpp"
+#include "../../../examples/own_methods/dynamic_longrope.hpp"
 #include "../../../examples/own_methods/dype.hpp"
+#include "../../../examples/own_methods/resonance.hpp"
+#include "../../../examples/own_methods/tabulated.hpp"
 #include "alpha_panels.hpp"
 #include "pictures.hpp"
 
@@ -51,7 +53,7 @@ std::vector<double> wave() {
 }
 
 /// alpha of by_parts at t = 1, 4, 16.
-cordage::tabulated three_knots() {
+own::tabulated three_knots() {
     std::vector<double> alpha;
     for (const double t : {1.0, 4.0, 16.0}) {
         for (int pair = 0; pair < 64; ++pair) {
@@ -67,13 +69,13 @@ picture overview() {
     const std::vector<std::pair<std::string, any_policy>> all{
         {"linear (PI)", linear{}},
         {"ntk_aware", ntk_aware{}},
-        {"base_change_power", base_change_power{}},
+        {"base_change_power", own::base_change_power{}},
         {"yarn", yarn{}},
         {"by_parts (Llama 3)", by_parts{}},
-        {"dynamic_longrope", dynamic_longrope{long_factors(), 16}},
+        {"dynamic_longrope", own::dynamic_longrope{long_factors(), 16}},
         {"proportional{0.75} (p-RoPE)", proportional{0.75}},
         {"dype{1.0}", own::dype{1.0}},
-        {"resonance over linear", resonance<linear>{}}};
+        {"resonance over linear", own::resonance<linear>{}}};
     picture out{.name = "overview", .panels = {}, .columns = 3};
     for (const auto& [name, policy] : all) out.panels.push_back(alpha_over_pairs(name, policy, {.lowest = 1.0 / 64}));
     return out;
@@ -92,19 +94,19 @@ std::vector<picture> pictures_of_policies() {
             alpha_of("ntk_aware", ntk_aware{}),
             {"base_change",
              {alpha_over_t("base_change: α over t", base_change{}, deep),
-              alpha_over_t("base_change_power: α over t", base_change_power{}, deep)}},
+              alpha_over_t("base_change_power: α over t", own::base_change_power{}, deep)}},
             alpha_of("yarn", yarn{}),
             alpha_of("by_parts", by_parts{}),
             {"longrope",
              {alpha_over_t("longrope: α over t", longrope{std::vector<double>(64, 1.0), long_factors()}),
-              alpha_over_t("dynamic_longrope: α over t", dynamic_longrope{long_factors(), 16})}},
+              alpha_over_t("dynamic_longrope: α over t", own::dynamic_longrope{long_factors(), 16})}},
             {"masked",
              {alpha_over_t("proportional{0.75}: α over t", proportional{0.75}),
               alpha_over_pairs("masked yarn: over the pairs", masked<yarn>{yarn{}, rotates})}},
             {"dype",
              {alpha_over_pairs("dype{1.0}: over the pairs", own::dype{1.0}),
               alpha_over_pairs("dype{0.3}: over the pairs", own::dype{0.3})}},
-            alpha_of("resonance", resonance<linear>{}, {.lowest = 1.0 / 16, .steps_of_t = 256}),
+            alpha_of("resonance", own::resonance<linear>{}, {.lowest = 1.0 / 16, .steps_of_t = 256}),
             alpha_of("tabulated", three_knots()),
             alpha_of("lerope", lerope<yarn>{yarn{}, wave()}, {.lowest = 1.0 / 32})};
 }

@@ -279,7 +279,7 @@ clex(const rope_config&, clex_weights, const clex_options&, const Prior&) -> cle
 /// The layer of the authors' released code: released_field solved by the 3/8 rule in steps of time_dt from t = 1, the
 /// last one shortened, with linear interpolation of z between steps. t = 1 is the unscaled basis.
 ///
-///   const clex_released<> policy(config, to_columns(rows), released_options(16, 0.01));    // tanh
+///   const clex_released<> policy(config, weights, released_options(16, 0.01));    // tanh
 ///   const clex_released<silu> policy(...);
 ///
 /// For inference, solve to max_factor and evaluate at the t of `rounded_up`. For training, solve to the drawn t as the

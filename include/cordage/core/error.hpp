@@ -127,7 +127,7 @@ inline void validate_finite(std::initializer_list<message_part> name, double x) 
     if (!is_finite(x)) fail_number(name, x, {});
 }
 /// Throws value_error, "name x must be finite and expected", unless x is finite and `holds`:
-/// validate_number({"tabulated: knots[", k, "]"}, x, x > below, {"> ", below}).
+/// validate_number({"learned_table: knots[", k, "]"}, x, x > below, {"> ", below}).
 inline void validate_number(std::initializer_list<message_part> name, double x, bool holds,
                             std::initializer_list<message_part> expected) {
     if (!is_finite(x) || !holds) fail_number(name, x, expected);

@@ -101,11 +101,22 @@ log_positions checked_log_positions(const char* function, const head_temperature
     return logs;
 }
 
-/// The operand with all lanes of its heads, whichever are rotated.
-template <class O>
-O from_first_lane(O q) {
+/// Calls use(lanes of a token, head, ln(p + 1), the factor in O's arithmetic) for every query, on all lanes of its
+/// head, whichever are rotated; a token without a slot is left out.
+template <class O, class Use>
+void for_each_query(const head_temperatures& temperatures, const log_positions& logs, O q, const Use& use) {
     q.first_lane = 0;
-    return q;
+    const heads_shape& shape = q.shape();
+    if (logs.numbers.empty()) return;
+    for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
+        const auto lanes = q.lanes_of(row, token);
+        if (lanes.y == nullptr) return;
+        const double log_position = logs.at(row, token);
+        for (index_t head = 0; head < shape.heads; ++head) {
+            const auto factor = static_cast<typename O::compute>(temperatures.factor(head, log_position));
+            use(lanes, head, log_position, factor);
+        }
+    });
 }
 
 /// y = factor x on `count` lanes; y may be x.
@@ -135,21 +146,11 @@ void scale_queries(const head_temperatures& temperatures, Row&& position_ids,
                    const operand<X, Y, XFormat, YFormat>& q) {
     static_assert(attention_detail::is_plain_view<X, XFormat> && attention_detail::is_plain_view<Y, YFormat>,
                   "cordage::scale_queries: q must be of elements with element_traits, in their own format");
-    using compute = typename XFormat::compute;
     const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
     const auto logs = attention_detail::checked_log_positions("scale_queries", temperatures, ids, q);
-    if (logs.numbers.empty()) return;
-    const heads_shape& shape = q.shape();
-    const auto heads = attention_detail::from_first_lane(q);
-    for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
-        const auto lanes = heads.lanes_of(row, token);
-        if (lanes.y == nullptr) return;
-        const double log_position = logs.at(row, token);
-        for (index_t head = 0; head < shape.heads; ++head) {
-            const auto factor = static_cast<compute>(temperatures.factor(head, log_position));
-            attention_detail::multiply_lanes<XFormat, YFormat>(factor, lanes.x + head * q.x.head_stride,
-                                                               lanes.y + head * q.y.head_stride, shape.head_dim);
-        }
+    attention_detail::for_each_query(temperatures, logs, q, [&](const auto& lanes, index_t head, double, auto factor) {
+        attention_detail::multiply_lanes<XFormat, YFormat>(factor, lanes.x + head * q.x.head_stride,
+                                                           lanes.y + head * q.y.head_stride, q.shape().head_dim);
     });
 }
 
@@ -178,29 +179,21 @@ void scale_queries_backward(const head_temperatures& temperatures, Row&& positio
                 {function, ": gradient of ", name, " size ", of.size(), " must be 0 or heads ", temperatures.heads()});
         }
     }
-    if (logs.numbers.empty()) return;
-    const heads_shape& shape = q.shape();
-    const auto heads = attention_detail::from_first_lane(q);
-    for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
-        const auto lanes = heads.lanes_of(row, token);
-        if (lanes.grad_x == nullptr) return;
-        const double log_position = logs.at(row, token);
-        for (index_t head = 0; head < shape.heads; ++head) {
-            const auto factor = static_cast<compute>(temperatures.factor(head, log_position));
-            const T* const grad_y = lanes.grad_y + head * q.grad_y.head_stride;
-            const T* const x = lanes.y + head * q.y.head_stride;
-            T* const grad_x = lanes.grad_x + head * q.grad_x.head_stride;
-            double sum = 0.0;
-            for (index_t lane = 0; lane < shape.head_dim; ++lane) {
-                const compute grad = Format::load(grad_y[lane]);
-                sum += double{grad} * double{Format::load(x[lane])};
-                grad_x[lane] = Format::store(factor * grad);
-            }
-            const auto h = static_cast<std::size_t>(head);
-            if (!sums.scale.empty()) sums.scale[h] += log_position * sum;
-            if (!sums.bias.empty()) sums.bias[h] += sum;
+    const auto use = [&](const auto& lanes, index_t head, double log_position, auto factor) {
+        const T* const grad_y = lanes.grad_y + head * q.grad_y.head_stride;
+        const T* const x = lanes.y + head * q.y.head_stride;
+        T* const grad_x = lanes.grad_x + head * q.grad_x.head_stride;
+        double sum = 0.0;
+        for (index_t lane = 0; lane < q.shape().head_dim; ++lane) {
+            const compute grad = Format::load(grad_y[lane]);
+            sum += double{grad} * double{Format::load(x[lane])};
+            grad_x[lane] = Format::store(factor * grad);
         }
-    });
+        const auto h = static_cast<std::size_t>(head);
+        if (!sums.scale.empty()) sums.scale[h] += log_position * sum;
+        if (!sums.bias.empty()) sums.bias[h] += sum;
+    };
+    attention_detail::for_each_query(temperatures, logs, q, use);
 }
 
 }  // namespace cordage

@@ -12,7 +12,6 @@
 #include "cordage/core/macros.hpp"
 #include "cordage/scaling/policy.hpp"
 #include "cordage/scaling/power_laws.hpp"
-#include "cordage/scaling/tabulated.hpp"
 
 namespace cordage {
 
@@ -57,7 +56,7 @@ class learned_table {
     const Prior& prior() const noexcept { return prior_; }
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
-        const auto [lower, upper, share, width] = scaling_detail::segment_of(x_, t);
+        const auto [lower, upper, share, width] = segment_at(t);
         return prior_.log_alpha(c, pair, t) +
                c.phase_gate(pair) * ((1.0 - share) * offset(lower, pair) + share * offset(upper, pair));
     }
@@ -100,7 +99,7 @@ class learned_table {
                 {"learned_table: grad_log_alpha size ", grad_log_alpha.size(), " must be pairs ", pairs_});
         }
         expect_parameters(grad_parameters.size());
-        const auto [lower, upper, share, width] = scaling_detail::segment_of(x_, t);
+        const auto [lower, upper, share, width] = segment_at(t);
         for (std::size_t pair = 0; pair < pairs_; ++pair) {
             const auto row = [&](std::size_t knot) { return (knot - 1) * pairs_ + pair; };
             const double grad = c.phase_gate(static_cast<index_t>(pair)) * grad_log_alpha[pair];
@@ -110,13 +109,28 @@ class learned_table {
     }
 
  private:
+    /// The interval of x_ that contains ln t: the indices of its ends, the position in it (0 to 1), and its width.
+    /// Beyond an end of x_ both indices are that end's and width is 0.
+    struct segment {
+        std::size_t lower, upper;
+        double share, width;
+    };
+    segment segment_at(double t) const {
+        const double log_t = std::log(t);
+        const auto upper = static_cast<std::size_t>(std::upper_bound(x_.begin(), x_.end(), log_t) - x_.begin());
+        if (upper == 0) return {0, 0, 0.0, 0.0};
+        if (upper == x_.size()) return {upper - 1, upper - 1, 0.0, 0.0};
+        const double width = x_[upper] - x_[upper - 1];
+        return {upper - 1, upper, (log_t - x_[upper - 1]) / width, width};
+    }
+
     double offset(std::size_t knot, index_t pair) const {
         CORDAGE_ASSERT(pair >= 0 && static_cast<std::size_t>(pair) < pairs_);
         return knot == 0 ? 0.0 : offsets_[(knot - 1) * pairs_ + static_cast<std::size_t>(pair)];
     }
     /// s d offset / d ln t
     double slope(const rope_config& c, index_t pair, double t) const {
-        const auto [lower, upper, share, width] = scaling_detail::segment_of(x_, t);
+        const auto [lower, upper, share, width] = segment_at(t);
         return width > 0.0 ? c.phase_gate(pair) * (offset(upper, pair) - offset(lower, pair)) / width : 0.0;
     }
     void expect_parameters(std::size_t size) const {

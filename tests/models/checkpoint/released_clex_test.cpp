@@ -8,6 +8,7 @@
 #include <random>
 #include <sstream>
 
+#include "clex/row_weights.hpp"
 #include "cordage/cordage.hpp"
 #include "models/checkpoint/written_files.hpp"
 
@@ -41,7 +42,7 @@ TEST_CASE("models/checkpoint/released_clex: one field for all layers is found un
         REQUIRE(found.size() == 1);
         CHECK(found[0].prefix == "model.clex_layer.proj_func.");
         CHECK_FALSE(found[0].layer.has_value());
-        CHECK(found[0].weights == clex_row_weights{6, 3, ramp(18, 0.5), ramp(18, -0.25)});
+        CHECK(found[0].weights == from_rows(6, 3, ramp(18, 0.5), ramp(18, -0.25)));
     }
 }
 
@@ -62,23 +63,24 @@ TEST_CASE("models/checkpoint/released_clex: fields of many layers are in the ord
     const index_t numbers[] = {0, 2, 10};
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(found[i].layer == numbers[i]);
-        CHECK(found[i].weights.up == ramp(8, static_cast<double>(numbers[i])));
-        CHECK(found[i].weights.down == ramp(8, -static_cast<double>(numbers[i])));
+        const auto layer = static_cast<double>(numbers[i]);
+        CHECK(found[i].weights == from_rows(4, 2, ramp(8, layer), ramp(8, -layer)));
     }
 }
 
 TEST_CASE("models/checkpoint/released_clex: the loaded policy equals the saved one") {
     const rope_config config{8, 8, 10000.0, 64.0};
-    clex_row_weights rows{8, 4, ramp(32, -0.25), ramp(32, -0.125)};
-    for (double& w : rows.down) w /= 16.0;
-    const auto found = loaded({{"m." + up, "F64", "[4, 8]", rows.up}, {"m." + down, "F64", "[8, 4]", rows.down}});
-    const clex_released<> saved(config, to_columns(rows), released_options(4.0, 0.1));
-    const clex_released<> again(config, to_columns(found.at(0).weights), released_options(4.0, 0.1));
+    const std::vector<double> up_rows = ramp(32, -0.25);
+    std::vector<double> down_rows = ramp(32, -0.125);
+    for (double& w : down_rows) w /= 16.0;
+    const auto found = loaded({{"m." + up, "F64", "[4, 8]", up_rows}, {"m." + down, "F64", "[8, 4]", down_rows}});
+    const clex_released<> saved(config, from_rows(8, 4, up_rows, down_rows), released_options(4.0, 0.1));
+    const clex_released<> again(config, found.at(0).weights, released_options(4.0, 0.1));
     std::vector<double> x(4), y(4);
     saved.log_alpha(config, 3.0, x);
     again.log_alpha(config, 3.0, y);
     CHECK(x == y);
-    CHECK_THROWS_AS(clex_released<>({8, 6, 10000.0, 64.0}, to_columns(found[0].weights)), shape_error);
+    CHECK_THROWS_AS(clex_released<>({8, 6, 10000.0, 64.0}, found[0].weights), shape_error);
 }
 
 TEST_CASE("models/checkpoint/released_clex: from a checkpoint to the basis of a length, and through a training step") {
@@ -92,7 +94,7 @@ TEST_CASE("models/checkpoint/released_clex: from a checkpoint to the basis of a 
 
     // [released_clex]
     const rope_config config{.head_dim = 64, .rotary_dim = 64, .theta_base = 10000, .original_length = 4096};
-    const clex_weights weights = to_columns(load_released_clex(folder).at(0).weights);
+    const clex_weights weights = load_released_clex(folder).at(0).weights;
     const clex_released<silu> policy(config, weights, released_options(/*max_factor*/ 16, /*time_dt*/ 0.1));
     const rope_scaling rule(config, policy, rounded_up{16});
     const basis at_12000 = rule.at_length(12000);                  // t = 3

@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 
+#include "../../../examples/own_methods/coordinate_noise.hpp"
 #include "cordage/angles/axis_angles.hpp"
 #include "cordage/rotate/forward.hpp"
 #include "cordage/tensors/operand.hpp"
@@ -174,7 +175,7 @@ TEST_CASE("models/config/tower: positions of a training image are changed by the
     const std::array grids{patch_grid{.rows = 2, .columns = 3}};
     // [coordinate_noise]
     std::mt19937_64 generator(7);
-    const auto of_this_image = cordage::with_noise(generator, tower.grid, tower.noise);
+    const auto of_this_image = own::with_noise(generator, tower.grid, tower.noise);
     const auto positions = cordage::grid_positions(of_this_image, grids);
     // [/coordinate_noise]
     const auto plain = cordage::grid_positions(tower.grid, grids);

@@ -19,7 +19,7 @@ namespace cordage {
 struct named_clex_weights {
     std::string prefix;            ///< the name of its matrices before "ode_up_proj" and "ode_down_proj"
     std::optional<index_t> layer;  ///< the number in the prefix; none if all layers share one
-    clex_row_weights weights;      ///< to_columns converts them to weights of clex_released
+    clex_weights weights;          ///< for clex_released: both matrices transposed, since those of the file act on rows
 };
 
 namespace released_clex_detail {
@@ -35,23 +35,27 @@ inline std::optional<index_t> layer_in(const std::string& name) {
     return std::nullopt;
 }
 
-inline std::vector<double> matrix(const std::string& name, const safetensors_numbers& found, std::uint64_t rows,
-                                  std::uint64_t columns) {
+/// [columns, rows] of a matrix [rows, columns].
+inline std::vector<double> transposed(const std::string& name, const safetensors_numbers& found, std::uint64_t rows,
+                                      std::uint64_t columns) {
     if (found.shape.size() != 2 || found.shape[0] != rows || found.shape[1] != columns) {
         std::string shape;
         for (const std::uint64_t axis : found.shape) shape += message(shape.empty() ? "" : ", ", axis);
         fail<shape_error>(
             {"released_clex: ", in_quotes(name), " [", shape, "] must have shape [", rows, ", ", columns, "]"});
     }
-    for (std::size_t i = 0; i < found.data.size(); ++i) {
-        if (is_finite(found.data[i])) continue;
-        fail<value_error>({"released_clex: ", in_quotes(name), "[", i / columns, ", ", i % columns, "] ", found.data[i],
-                           " must be finite"});
+    std::vector<double> out(found.data.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        if (!is_finite(found.data[i])) {
+            fail<value_error>({"released_clex: ", in_quotes(name), "[", i / columns, ", ", i % columns, "] ",
+                               found.data[i], " must be finite"});
+        }
+        out[i % columns * rows + i / columns] = found.data[i];
     }
-    return found.data;
+    return out;
 }
 
-inline clex_row_weights row_weights(const checkpoint& from, const std::string& prefix) {
+inline clex_weights weights_at(const checkpoint& from, const std::string& prefix) {
     const std::string up = prefix + std::string(up_name), down = prefix + std::string(down_name);
     for (const auto& [name, other] : {std::pair{up, down}, std::pair{down, up}}) {
         if (!from.has(name)) {
@@ -64,8 +68,8 @@ inline clex_row_weights row_weights(const checkpoint& from, const std::string& p
         fail<shape_error>({"released_clex: ", in_quotes(up), " must have shape [pairs, hidden], not empty"});
     }
     const std::uint64_t pairs = up_found.shape[0], hidden = up_found.shape[1];
-    return {static_cast<index_t>(hidden), static_cast<index_t>(pairs), matrix(up, up_found, pairs, hidden),
-            matrix(down, from.numbers(down), hidden, pairs)};
+    return {static_cast<index_t>(hidden), static_cast<index_t>(pairs), transposed(up, up_found, pairs, hidden),
+            transposed(down, from.numbers(down), hidden, pairs)};
 }
 
 }  // namespace released_clex_detail
@@ -86,7 +90,7 @@ inline std::vector<std::string> released_clex_tensors(const checkpoint& from) {
 /// "...proj_func.ode_down_proj" [hidden, rotary_dim/2], plain parameters without ".weight", in F32, F16, BF16 or F64.
 ///
 ///   const auto layers = load_released_clex("folder of the model");
-///   const clex_released<> policy(config, to_columns(layers[0].weights), released_options(max_factor, time_dt));
+///   const clex_released<> policy(config, layers[0].weights, released_options(max_factor, time_dt));
 ///
 /// A model whose layers share one field gives one entry, without a number.
 /// @throws value_error or shape_error  as checkpoint, and naming the matrix: missing, one without the other, of
@@ -98,7 +102,7 @@ inline std::vector<named_clex_weights> load_released_clex(const checkpoint& from
         const bool is_up = name.ends_with(up_name);
         const std::string prefix = name.substr(0, name.size() - (is_up ? up_name : down_name).size());
         if (!is_up && from.has(prefix + std::string(up_name))) continue;  // found with its up matrix
-        layers.push_back({prefix, layer_in(prefix), row_weights(from, prefix)});
+        layers.push_back({prefix, layer_in(prefix), weights_at(from, prefix)});
     }
     if (layers.empty()) {
         fail<value_error>({"released_clex: the checkpoint must have tensors ending in 'proj_func.ode_up_proj'"});

@@ -20,7 +20,7 @@ namespace cordage::hf {
 /// The rule of a CLEX config with its policy solved from these weights: clex_released, to max_factor in steps of
 /// time_dt.
 /// @throws value_error or shape_error  if the rule is not of rope type "clex", or the weights do not fit it
-inline layer_rope with_weights(layer_rope rope, const clex_row_weights& weights) {
+inline layer_rope with_weights(layer_rope rope, const clex_weights& weights) {
     if (!rope.clex) fail<value_error>({"hf::with_weights: rope type '", rope.rope_type, "' must be 'clex'"});
     const clex_settings& settings = *rope.clex;
     const double hidden = std::floor(settings.param_factor * static_cast<double>(rope.config.rotary_dim));
@@ -30,9 +30,9 @@ inline layer_rope with_weights(layer_rope rope, const clex_row_weights& weights)
     }
     const clex_options options = released_options(settings.max_factor, settings.time_dt);
     if (settings.act == "silu")
-        rope.policy = clex_released<silu>(rope.config, to_columns(weights), options);
+        rope.policy = clex_released<silu>(rope.config, weights, options);
     else
-        rope.policy = clex_released<>(rope.config, to_columns(weights), options);
+        rope.policy = clex_released<>(rope.config, weights, options);
     rope.policy_words = message("CLEX as released, hidden width ", weights.hidden, ", ", settings.act, ", steps of ",
                                 settings.time_dt, ", with its weights");
     rope.needs_weights = false;

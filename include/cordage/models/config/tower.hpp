@@ -16,7 +16,7 @@
 #include "cordage/basis/basis.hpp"
 #include "cordage/models/config/read.hpp"
 #include "cordage/models/config/tower_families.hpp"
-#include "cordage/models/positions/coordinate_noise.hpp"
+#include "cordage/models/positions/grid.hpp"
 
 namespace cordage::hf {
 

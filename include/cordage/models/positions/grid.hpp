@@ -70,6 +70,14 @@ struct grid_rule {
     index_t tokens_after = 0;   ///< after each grid, at position 0
 };
 
+/// Ranges of random changes of a training image's coordinates (DINOv3: pos_embed_shift, pos_embed_jitter,
+/// pos_embed_rescale); the caller draws them (docs/positions.md).
+struct coordinate_noise {
+    double shift = 0.0;    ///< added: one draw each for rows and columns, uniform in -shift ... shift
+    double jitter = 1.0;   ///< factor: one draw each, its logarithm uniform in -log jitter ... log jitter
+    double rescale = 1.0;  ///< factor of both: one draw, its logarithm likewise
+};
+
 /// The positions of all patches of some images and videos, one grid after the other, frame by frame:
 /// get_vision_position_ids of transformers 5.24, and the corresponding code of its other towers.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CoPE, clipped RoPE: slow pairs are slowed further, up to no rotation, over any policy; stage t -> log alpha.
+// CoPE, clipped RoPE: slow pairs are slowed further, up to no rotation, over any policy.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,12 @@
 #include <optional>
 
 #include "cordage/scaling/masked.hpp"
+#include "cordage/scaling/policy.hpp"
+#include "cordage/scaling/power_laws.hpp"
 
-namespace cordage {
+namespace own {
+
+using cordage::index_t, cordage::log_alpha_unrotated, cordage::rope_config;
 
 /// CoPE (Li et al. 2026, arXiv 2602.05258, section 4.2) as in its authors' code: a raised cosine over the pairs from
 /// `onset` on multiplies their frequencies, at every t. With n = rotary_dim/2 - onset,
@@ -22,15 +26,15 @@ namespace cordage {
 ///
 ///   clipped<>{}                    // from the first pair that does not complete a turn in original_length
 ///   clipped<yarn>{yarn{}, 44}
-template <class Policy = unscaled>
+template <class Policy = cordage::unscaled>
 struct clipped {
-    static_assert(has_log_alpha<Policy> && has_log_alpha_rate<Policy>,
-                  "cordage::clipped: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const' "
+    static_assert(cordage::has_log_alpha<Policy> && cordage::has_log_alpha_rate<Policy>,
+                  "own::clipped: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const' "
                   "and 'double log_alpha_rate' alike; docs/extending.md");
 
     Policy policy;
     std::optional<index_t> onset = std::nullopt;  ///< a pair; if not given, the first of a period > original_length
-    static constexpr bool jumps = has_jump<Policy>;
+    static constexpr bool jumps = cordage::has_jump<Policy>;
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
         const double own = log_weight(c, pair);
@@ -55,7 +59,8 @@ struct clipped {
     void validate(const rope_config& c) const {
         cordage::validate(policy, c);
         if (onset && (*onset < 0 || *onset > c.pairs())) {
-            fail<value_error>({"clipped: onset ", *onset, " must be a pair, 0 to rotary_dim/2 = ", c.pairs()});
+            cordage::fail<cordage::value_error>(
+                {"clipped: onset ", *onset, " must be a pair, 0 to rotary_dim/2 = ", c.pairs()});
         }
     }
 
@@ -68,6 +73,6 @@ struct clipped {
         return 2.0 * std::log(std::cos(0.5 * std::numbers::pi * part));  // (1 + cos x)/2 = cos^2(x/2)
     }
 };
-static_assert(scaling_policy<clipped<>> && prior_policy<clipped<>>);
+static_assert(cordage::scaling_policy<clipped<>> && cordage::prior_policy<clipped<>>);
 
-}  // namespace cordage
+}  // namespace own

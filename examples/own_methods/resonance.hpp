@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Resonance: wavelengths rounded to whole positions, over any policy; stage t -> log alpha.
+// Resonance: wavelengths rounded to whole positions, over any policy: a policy of one's own that holds another.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,9 @@
 #include "cordage/scaling/policy.hpp"
 #include "cordage/scaling/power_laws.hpp"
 
-namespace cordage {
+namespace own {
+
+using cordage::index_t, cordage::log_alpha_unrotated, cordage::rope_config;
 
 /// Resonance RoPE (Wang et al. 2024): every wavelength 2 pi / theta_i(t) of another policy is rounded to a whole number
 /// of positions (at least 1), so that the angles of a pair repeat exactly and new positions give no new angles.
@@ -20,15 +22,14 @@ namespace cordage {
 ///
 /// Rounding is piecewise constant, so log_alpha_rate is the inner policy's (a straight-through estimate). As a prior of
 /// CLEX the result is therefore rounded at t = 1 only. Pairs that the inner policy does not rotate are not rotated.
-template <class Policy = unscaled>
+template <class Policy = cordage::unscaled>
 struct resonance {
-    static_assert(
-        has_log_alpha<Policy> && has_log_alpha_rate<Policy>,
-        "cordage::resonance: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const' "
-        "and 'double log_alpha_rate' alike; docs/extending.md");
+    static_assert(cordage::has_log_alpha<Policy> && cordage::has_log_alpha_rate<Policy>,
+                  "own::resonance: Policy needs 'double log_alpha(const rope_config&, index_t pair, double t) const' "
+                  "and 'double log_alpha_rate' alike; docs/extending.md");
 
     Policy policy = {};
-    static constexpr bool jumps = has_jump<Policy>;  // rounding is not counted
+    static constexpr bool jumps = cordage::has_jump<Policy>;  // rounding is not counted
 
     double log_alpha(const rope_config& c, index_t pair, double t) const {
         const double inner = policy.log_alpha(c, pair, t);
@@ -46,5 +47,6 @@ struct resonance {
     }
     void validate(const rope_config& c) const { cordage::validate(policy, c); }
 };
+static_assert(cordage::scaling_policy<resonance<>> && cordage::prior_policy<resonance<>>);
 
-}  // namespace cordage
+}  // namespace own

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/scaling/clipped.hpp"
+#include "../../examples/own_methods/clipped.hpp"
 
 #include <cmath>
 #include <numbers>
 
 #include "cordage/basis/basis.hpp"
+#include "cordage/scaling/longrope.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;
+using namespace own;
 using namespace cordage_test;
+
+static_assert(prior_policy<clipped<>> && !prior_policy<clipped<longrope>>);
 
 namespace {
 const rope_config model{.head_dim = 128, .rotary_dim = 128, .theta_base = 1e7, .original_length = 65536};
 }
 
-TEST_CASE("scaling/clipped: a raised cosine over the slow pairs, from its onset to the last pair") {
+TEST_CASE("examples/clipped: a raised cosine over the slow pairs, from its onset to the last pair") {
     const basis b = make_basis(model, clipped<>{{}, 44}, 1.0);
     for (index_t pair = 0; pair < 64; ++pair) {
         const double weight =
@@ -27,7 +31,7 @@ TEST_CASE("scaling/clipped: a raised cosine over the slow pairs, from its onset 
 }
 
 // The authors' code (modeling_cope.py at ed52ba5, torch in float64): base 1e7, 64 pairs, the last 20 clipped.
-TEST_CASE("scaling/clipped: numbers of the authors' code") {
+TEST_CASE("examples/clipped: numbers of the authors' code") {
     const basis b = make_basis(model, clipped<>{{}, 44}, 1.0);
     CHECK(close_relative(b.inv_freq()[43], 1.9809567785503387e-05, 1e-12));
     CHECK(close_relative(b.inv_freq()[44], 1.5399265260594922e-05, 1e-12));
@@ -36,7 +40,7 @@ TEST_CASE("scaling/clipped: numbers of the authors' code") {
     CHECK(b.inv_freq()[63] == 0.0);
 }
 
-TEST_CASE("scaling/clipped: without an onset, the pairs that do not complete a turn are clipped") {
+TEST_CASE("examples/clipped: without an onset, the pairs that do not complete a turn are clipped") {
     const rope_config qwen{.head_dim = 64, .rotary_dim = 64, .theta_base = 1e7, .original_length = 262144};
     CHECK(clipped<>{}.first_clipped(qwen) == 22);
     const double turn = 2.0 * std::numbers::pi;
@@ -50,7 +54,7 @@ TEST_CASE("scaling/clipped: without an onset, the pairs that do not complete a t
     CHECK(make_basis(tiny, clipped<>{}, 1.0).inv_freq()[0] == 1.0);
 }
 
-TEST_CASE("scaling/clipped: over a policy, whose factor on cos and sin it keeps") {
+TEST_CASE("examples/clipped: over a policy, whose factor on cos and sin it keeps") {
     const clipped<yarn> policy{yarn{}, 44};
     const basis both = make_basis(model, policy, 4.0), inner = make_basis(model, yarn{}, 4.0),
                 alone = make_basis(model, clipped<>{{}, 44}, 4.0);
@@ -63,7 +67,7 @@ TEST_CASE("scaling/clipped: over a policy, whose factor on cos and sin it keeps"
     check_derivatives(policy, model);
 }
 
-TEST_CASE("scaling/clipped: one last pair is not clipped, and an onset is a pair") {
+TEST_CASE("examples/clipped: one last pair is not clipped, and an onset is a pair") {
     for (const index_t onset : {63, 64}) {
         CHECK(make_basis(model, clipped<>{{}, onset}, 1.0).inv_freq()[63] == model.inv_freq(63));
     }

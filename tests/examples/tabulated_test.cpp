@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/scaling/tabulated.hpp"
+#include "../../examples/own_methods/tabulated.hpp"
 
 #include <cmath>
 #include <limits>
@@ -8,6 +8,7 @@
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;
+using namespace own;
 using namespace cordage_test;
 
 namespace {
@@ -22,7 +23,7 @@ double value(const tabulated& table, index_t pair, double t) { return std::exp(t
 
 }  // namespace
 
-TEST_CASE("scaling/tabulated: the given alpha are met at their t and held outside") {
+TEST_CASE("examples/tabulated: the given alpha are met at their t and held outside") {
     const tabulated table(knots, alpha);
     CHECK_NOTHROW(validate(table, model));
     for (index_t pair = 0; pair < 3; ++pair) {
@@ -37,7 +38,7 @@ TEST_CASE("scaling/tabulated: the given alpha are met at their t and held outsid
     CHECK(late.log_alpha_rate(model, 0, 1.0) == 0.0);
 }
 
-TEST_CASE("scaling/tabulated: between two t alpha stays between their alpha, which a free cubic would leave") {
+TEST_CASE("examples/tabulated: between two t alpha stays between their alpha, which a free cubic would leave") {
     const tabulated table(knots, alpha);
     for (index_t pair = 0; pair < 3; ++pair) {
         for (std::size_t k = 0; k + 1 < knots.size(); ++k) {
@@ -54,7 +55,7 @@ TEST_CASE("scaling/tabulated: between two t alpha stays between their alpha, whi
     }
 }
 
-TEST_CASE("scaling/tabulated: the rate is the derivative, and continuous at inner t") {
+TEST_CASE("examples/tabulated: the rate is the derivative, and continuous at inner t") {
     const tabulated table(knots, alpha);
     for (const double t : {1.4, 3.0, 7.0, 20.0}) {
         for (index_t pair = 0; pair < 3; ++pair) {
@@ -72,7 +73,7 @@ TEST_CASE("scaling/tabulated: the rate is the derivative, and continuous at inne
 }
 
 // PchipInterpolator of SciPy 1.17 over ln t and ln alpha.
-TEST_CASE("scaling/tabulated: between t at uneven distances it is SciPy's PCHIP, limited end slopes included") {
+TEST_CASE("examples/tabulated: between t at uneven distances it is SciPy's PCHIP, limited end slopes included") {
     const tabulated table(knots, alpha), limited({1.0, 2.0, 4.0}, {1.0, 0.99, 2.0});
     const auto check = [](const tabulated& of, index_t pair, double t, double expected) {
         CHECK(close(of.log_alpha(model, pair, t), expected, closed_form));
@@ -87,7 +88,7 @@ TEST_CASE("scaling/tabulated: between t at uneven distances it is SciPy's PCHIP,
     check(limited, 0, 3.0, 0.2797902709127921);
 }
 
-TEST_CASE("scaling/tabulated: a straight line in ln t is reproduced, and a smooth policy is met closely") {
+TEST_CASE("examples/tabulated: a straight line in ln t is reproduced, and a smooth policy is met closely") {
     std::vector<double> line, smooth, t_k;
     for (int k = 0; k <= 16; ++k) {
         t_k.push_back(std::pow(2.0, k / 4.0));
@@ -105,12 +106,12 @@ TEST_CASE("scaling/tabulated: a straight line in ln t is reproduced, and a smoot
     }
 }
 
-TEST_CASE("scaling/tabulated: one t is a constant, two are a straight line in ln t") {
+TEST_CASE("examples/tabulated: one t is a constant, two are a straight line in ln t") {
     CHECK(close_relative(value(tabulated({2.0}, {0.5, 0.25}), 1, 7.0), 0.25, 1e-13));
     CHECK(close_relative(value(tabulated({1.0, 4.0}, {1.0, 0.25}), 0, 2.0), 0.5, 1e-13));
 }
 
-TEST_CASE("scaling/tabulated: bad tables are one clear error each") {
+TEST_CASE("examples/tabulated: bad tables are one clear error each") {
     CHECK_THROWS_WITH_AS(tabulated({}, {}), "tabulated: knots size 0 must be >= 1", value_error);
     CHECK_THROWS_WITH_AS(tabulated({1.0, 1.0}, {1, 1}), "tabulated: knots[1] 1 must be > 1", value_error);
     CHECK_THROWS_WITH_AS(tabulated({0.5}, {1.0}), "tabulated: knots[0] 0.5 must be finite and >= 1", value_error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Given alpha at a few t, interpolated by monotone cubics in ln t; a policy of the stage t -> log alpha.
+// Given alpha at a few t, interpolated by monotone cubics in ln t: a policy of one's own that is a class.
 #pragma once
 
 #include <algorithm>
@@ -11,26 +11,9 @@
 
 #include "cordage/scaling/policy.hpp"
 
-namespace cordage {
+namespace own {
 
-namespace scaling_detail {
-
-/// The interval of increasing x that contains ln t: the indices of its ends, the position in it (0 to 1), and its
-/// width. Beyond an end of x both indices are that end's and width is 0.
-struct segment {
-    std::size_t lower, upper;
-    double share, width;
-};
-inline segment segment_of(const std::vector<double>& x, double t) {
-    const double log_t = std::log(t);
-    const auto upper = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), log_t) - x.begin());
-    if (upper == 0) return {0, 0, 0.0, 0.0};
-    if (upper == x.size()) return {upper - 1, upper - 1, 0.0, 0.0};
-    const double width = x[upper] - x[upper - 1];
-    return {upper - 1, upper, (log_t - x[upper - 1]) / width, width};
-}
-
-}  // namespace scaling_detail
+using cordage::fail, cordage::index_t, cordage::rope_config, cordage::shape_error, cordage::value_error;
 
 /// A continuous policy from searched or measured factors: log alpha_i is given at chosen t_k and interpolated in ln t
 /// by the monotone cubic of Fritsch and Butland (1984), which has a continuous slope and stays between neighbouring
@@ -47,7 +30,7 @@ class tabulated {
     tabulated(std::vector<double> knots, std::vector<double> alpha) : log_alpha_(std::move(alpha)) {
         if (knots.empty()) fail<value_error>({"tabulated: knots size 0 must be >= 1"});
         for (std::size_t k = 0; k < knots.size(); ++k) {
-            validate_ratio({"tabulated: knots[", k, "]"}, knots[k]);
+            cordage::validate_ratio({"tabulated: knots[", k, "]"}, knots[k]);
             if (k > 0 && !(knots[k] > knots[k - 1])) {
                 fail<value_error>({"tabulated: knots[", k, "] ", knots[k], " must be > ", knots[k - 1]});
             }
@@ -63,7 +46,7 @@ class tabulated {
         }
         pairs_ = log_alpha_.size() / x_.size();
         for (std::size_t i = 0; i < log_alpha_.size(); ++i) {
-            validate_positive({"tabulated: alpha[", i / pairs_, ", ", i % pairs_, "]"}, log_alpha_[i]);
+            cordage::validate_positive({"tabulated: alpha[", i / pairs_, ", ", i % pairs_, "]"}, log_alpha_[i]);
             log_alpha_[i] = std::log(log_alpha_[i]);
         }
         slope_.resize(log_alpha_.size());
@@ -74,7 +57,7 @@ class tabulated {
     double log_alpha_rate(const rope_config&, index_t pair, double t) const { return at(pair, t).slope / t; }
 
     /// Throws unless the table has the config's number of pairs.
-    void validate(const rope_config& c) const { validate_pairs({"tabulated: pairs"}, pairs_, c); }
+    void validate(const rope_config& c) const { cordage::validate_pairs({"tabulated: pairs"}, pairs_, c); }
 
  private:
     /// log alpha and its derivative in ln t.
@@ -86,9 +69,13 @@ class tabulated {
 
     cubic_value at(index_t wanted, double t) const {
         const auto pair = static_cast<std::size_t>(wanted);
-        const auto [lower, upper, s, h] = scaling_detail::segment_of(x_, t);
+        const double x = std::log(t);
+        if (x < x_.front()) return {log_alpha_[at_knot(0, pair)], 0.0};
+        if (x >= x_.back()) return {log_alpha_[at_knot(x_.size() - 1, pair)], 0.0};
+        const auto upper = static_cast<std::size_t>(std::upper_bound(x_.begin(), x_.end(), x) - x_.begin());
+        const std::size_t lower = upper - 1;
+        const double h = x_[upper] - x_[lower], s = (x - x_[lower]) / h;
         const double y0 = log_alpha_[at_knot(lower, pair)], y1 = log_alpha_[at_knot(upper, pair)];
-        if (lower == upper) return {y0, 0.0};
         const double d0 = h * slope_[at_knot(lower, pair)], d1 = h * slope_[at_knot(upper, pair)];
         const double c2 = 3.0 * (y1 - y0) - 2.0 * d0 - d1, c3 = d0 + d1 - 2.0 * (y1 - y0);
         return {y0 + s * (d0 + s * (c2 + s * c3)), (d0 + s * (2.0 * c2 + s * 3.0 * c3)) / h};
@@ -130,6 +117,6 @@ class tabulated {
     std::vector<double> log_alpha_;  // [knots, pairs]
     std::vector<double> slope_;      // d log alpha / d ln t [knots, pairs]
 };
-static_assert(scaling_policy<tabulated> && prior_policy<tabulated>);
+static_assert(cordage::scaling_policy<tabulated> && cordage::prior_policy<tabulated>);
 
-}  // namespace cordage
+}  // namespace own

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/models/permute_projection.hpp"
+#include "../../examples/own_methods/permute_projection.hpp"
 
 #include <numeric>
 #include <string>
@@ -8,6 +8,7 @@
 #include "rotate/naive_rotation.hpp"
 
 using namespace cordage;
+using namespace own;
 using namespace cordage_test;
 
 namespace {
@@ -62,7 +63,7 @@ void check_outputs(index_t rotary_dim, index_t first_lane) {
 
 }  // namespace
 
-TEST_CASE("models/permute_projection: the rows of a head, in the order of the other layout") {
+TEST_CASE("examples/permute_projection: the rows of a head, in the order of the other layout") {
     const projection_shape shape{.heads = 2, .head_dim = 8, .rotary_dim = 6};
     const std::vector<int> half{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     CHECK(permuted<half_split, interleaved>(shape, half) ==
@@ -75,7 +76,7 @@ TEST_CASE("models/permute_projection: the rows of a head, in the order of the ot
           std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 8, 9, 12, 13, 14, 15});
 }
 
-TEST_CASE("models/permute_projection: permuted weights and biases with the other pairing give the permuted output") {
+TEST_CASE("examples/permute_projection: permuted weights and biases with the other pairing give the permuted output") {
     for (const index_t rotary_dim : {14, 10, 2}) {
         check_outputs<half_split, interleaved>(rotary_dim, 0);
         check_outputs<interleaved, half_split>(rotary_dim, 0);
@@ -84,7 +85,7 @@ TEST_CASE("models/permute_projection: permuted weights and biases with the other
     check_outputs<half_split, interleaved>(6, 3);
 }
 
-TEST_CASE("models/permute_projection: there and back gives the same bits, in place or out of place, of any type") {
+TEST_CASE("examples/permute_projection: there and back gives the same bits, in place or out of place, of any type") {
     const auto with_type = []<class T>(const std::vector<T>& weight, const projection_shape& shape) {
         const auto other = permuted<half_split, interleaved>(shape, weight);
         CHECK(permuted<interleaved, half_split>(shape, other) == weight);
@@ -112,7 +113,7 @@ TEST_CASE("models/permute_projection: there and back gives the same bits, in pla
     CHECK(same_bits(back, weight));
 }
 
-TEST_CASE("models/permute_projection: shapes and views that cannot be are refused before anything is written") {
+TEST_CASE("examples/permute_projection: shapes and views that cannot be are refused before anything is written") {
     std::vector<float> weight(40, 1.0f);
     const auto before = weight;
     const auto refused = [&](const projection_shape& shape) {

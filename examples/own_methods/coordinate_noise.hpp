@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Random shift, stretch and scale of a training image's row and column positions; stage positions.
+// Random shift, stretch and scale of a training image's row and column positions.
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 
+#include "cordage/core/error.hpp"
 #include "cordage/models/positions/grid.hpp"
 #include "cordage/positions/sampler.hpp"
 
-namespace cordage {
+namespace own {
 
-/// Random changes of a training image's coordinates (DINOv3: pos_embed_shift, pos_embed_jitter, pos_embed_rescale).
-struct coordinate_noise {
-    double shift = 0.0;    ///< added: one draw each for rows and columns, uniform in -shift ... shift
-    double jitter = 1.0;   ///< factor: one draw each, its logarithm uniform in -log jitter ... log jitter
-    double rescale = 1.0;  ///< factor of both: one draw, its logarithm likewise
-};
+using cordage::bit_generator, cordage::coordinate_noise, cordage::draw_real, cordage::grid_rule,
+    cordage::validate_number;
 
 /// The rule of one training image: its grid_positions are those of `rule`, changed by draws of `noise`
 /// (augment_patches_center_coordinates of transformers 5.24). Always draws five numbers.
@@ -35,4 +33,4 @@ grid_rule with_noise(Generator& generator, grid_rule rule, const coordinate_nois
     return rule;
 }
 
-}  // namespace cordage
+}  // namespace own

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Writes a basis in a form that engines without cordage read: LongRoPE's factors in a config.json; the stage that reads
-// and writes configs (nlohmann-json).
+// Writes a basis in a form that engines without cordage read: LongRoPE's factors in a config.json (nlohmann-json).
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -11,7 +11,9 @@
 #include "cordage/core/error.hpp"
 #include "cordage/scaling/policy.hpp"
 
-namespace cordage::hf {
+namespace own {
+
+using cordage::fail, cordage::index_t, cordage::rope_config, cordage::value_error;
 
 /// `rope_parameters` (transformers before 5: `rope_scaling`) of rope type "longrope" that reproduce this policy: at t =
 /// 1 up to original_length, at `t` beyond. Factors are 1 / alpha_i, so `long_factor` is also ggml's freq_factors.
@@ -21,24 +23,24 @@ namespace cordage::hf {
 /// @param t  > 1; the t of the longest length, since engines have one set of factors beyond original_length
 /// @throws value_error  for t; for an original_length that is not an integer of at most 2^53; for a pair that is not
 ///                      rotated or whose factor is 0; for an attention factor that is not finite and > 0
-template <scaling_policy Policy>
+template <cordage::scaling_policy Policy>
 nlohmann::json longrope_parameters(const rope_config& config, const Policy& policy, double t) {
-    const char* const function = "hf::longrope_parameters";
+    const char* const function = "longrope_parameters";
     cordage::validate(policy, config);
-    validate_ratio({"hf::longrope_parameters: t"}, t);
+    cordage::validate_ratio({"longrope_parameters: t"}, t);
     if (!(t > 1.0)) fail<value_error>({function, ": t ", t, " must be > 1"});
     if (config.original_length != std::floor(config.original_length) || config.original_length > 0x1p53) {
         fail<value_error>(
             {function, ": original_length ", config.original_length, " must be an integer of at most 2^53"});
     }
-    const double attention = attention_factor(policy, config, t);
-    validate_positive({function, ": attention factor at t ", t}, attention);
+    const double attention = cordage::attention_factor(policy, config, t);
+    cordage::validate_positive({function, ": attention factor at t ", t}, attention);
     const auto factors_at = [&](double ratio) {
         std::vector<double> factors(static_cast<std::size_t>(config.pairs()));
-        log_alpha(policy, config, ratio, factors);
+        cordage::log_alpha(policy, config, ratio, factors);
         for (std::size_t i = 0; i < factors.size(); ++i) {
             const double factor = std::exp(-factors[i]);
-            if (!is_finite(factor)) {
+            if (!cordage::is_finite(factor)) {
                 fail<value_error>(
                     {function, ": pair ", i, " is not rotated at t ", ratio, ", must have a frequency > 0"});
             }
@@ -58,4 +60,4 @@ nlohmann::json longrope_parameters(const rope_config& config, const Policy& poli
             {"attention_factor", attention}};
 }
 
-}  // namespace cordage::hf
+}  // namespace own

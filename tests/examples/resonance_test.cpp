@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/scaling/resonance.hpp"
+#include "../../examples/own_methods/resonance.hpp"
 
 #include <numbers>
 
+#include "cordage/scaling/longrope.hpp"
+#include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 #include "scaling/derivatives.hpp"
 
 using namespace cordage;
+using namespace own;
 using namespace cordage_test;
 
-static_assert(scaling_policy<resonance<>> && prior_policy<resonance<>>);
+static_assert(prior_policy<resonance<>> && !prior_policy<resonance<longrope>>);
 
 namespace {
 
@@ -34,14 +37,14 @@ void check_rounds(const resonance<Policy>& policy) {
 
 }  // namespace
 
-TEST_CASE("scaling/resonance: every wavelength is the nearest whole number, over any policy, rates straight through") {
+TEST_CASE("examples/resonance: every wavelength is the nearest whole number, over any policy, rates straight through") {
     check_rounds(resonance<>{});
     check_rounds(resonance<yarn>{});
     check_rounds(resonance<ntk_aware>{});
     CHECK(close_relative(wavelength(resonance<>{}, 0, 1.0), 6.0, closed_form));  // 2 pi before
 }
 
-TEST_CASE("scaling/resonance: over many rounding steps its slope is the rate it states") {
+TEST_CASE("examples/resonance: over many rounding steps its slope is the rate it states") {
     const resonance<ntk_aware> policy;
     const double change = policy.log_alpha(llama2(), 40, 2.5) - policy.log_alpha(llama2(), 40, 1.5);
     double mean_rate = 0.0;
@@ -49,7 +52,7 @@ TEST_CASE("scaling/resonance: over many rounding steps its slope is the rate it 
     CHECK(std::fabs(change - mean_rate) < 1e-3 * std::fabs(change));
 }
 
-TEST_CASE("scaling/resonance: a wavelength never becomes 0, and a pair that is not rotated stays so") {
+TEST_CASE("examples/resonance: a wavelength never becomes 0, and a pair that is not rotated stays so") {
     CHECK(close_relative(wavelength(resonance<base_change>{{1e-300}}, 63, 1.0), 1.0, closed_form));
     const resonance<masked<>> masked_pairs{{{}, std::vector<unsigned char>(64, 0)}};
     CHECK(masked_pairs.log_alpha(llama2(), 5, 2.0) == log_alpha_unrotated);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reorders projection weights once from one pair layout to the other, instead of q and k at every token; stage
-// rotation.
+// Reorders projection weights once from one pair layout to the other, instead of q and k at every token.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +9,9 @@
 #include "cordage/core/error.hpp"
 #include "cordage/core/pairing.hpp"
 
-namespace cordage {
+namespace own {
+
+using cordage::fail, cordage::index_t, cordage::pairing, cordage::shape_error;
 
 /// The weights or bias of a projection to q or k: [heads * head_dim, row_length] dense, a row for each lane of its
 /// output, as in torch.nn.Linear.
@@ -21,8 +22,6 @@ struct projection_shape {
     index_t row_length = 1;  ///< inputs of the projection; 1 for a bias
     index_t first_lane = 0;  ///< first rotated lane; not 0 in DeepSeek's heads
 };
-
-namespace rotate_detail {
 
 inline void check(const projection_shape& s) {
     constexpr index_t most = index_t{1} << 31;
@@ -42,8 +41,6 @@ inline void check(const projection_shape& s) {
     }
 }
 
-}  // namespace rotate_detail
-
 /// Moves the rows of every head from the lanes paired by From to those paired by To. Rotating the outputs of the
 /// permuted projection with To gives the rotated outputs of the original with From, in the new lane order. Scores q . k
 /// are unchanged if the projections of q and k are permuted alike.
@@ -62,7 +59,7 @@ inline void check(const projection_shape& s) {
 /// Allocates the rotated rows of one head if in place, nothing otherwise.
 template <pairing From, pairing To, class T>
 void permute_projection(const projection_shape& shape, const T* weight, T* permuted) {
-    rotate_detail::check(shape);
+    check(shape);
     const index_t length = shape.row_length, head_size = shape.head_dim * length, size = shape.heads * head_size;
     if (size == 0) return;
     if (weight == nullptr || permuted == nullptr) {
@@ -96,4 +93,4 @@ void permute_projection(const projection_shape& shape, const T* weight, T* permu
     }
 }
 
-}  // namespace cordage
+}  // namespace own

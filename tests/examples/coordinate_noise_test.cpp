@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/models/positions/coordinate_noise.hpp"
+#include "../../examples/own_methods/coordinate_noise.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,9 @@
 #include <random>
 
 using namespace cordage;
+using namespace own;
 
-TEST_CASE("models/positions/coordinate_noise: none changes nothing, and each draws its own") {
+TEST_CASE("examples/coordinate_noise: none changes nothing, and each draws its own") {
     std::mt19937_64 generator(7);
     const grid_rule rule{.coordinate = grid_coordinate::centre};
     const grid_rule same = with_noise(generator, rule, {});
@@ -26,7 +27,7 @@ TEST_CASE("models/positions/coordinate_noise: none changes nothing, and each dra
     CHECK(rescaled.factor[0] != 1.0);
 }
 
-TEST_CASE("models/positions/coordinate_noise: draws fill their ranges, logarithms evenly") {
+TEST_CASE("examples/coordinate_noise: draws fill their ranges, logarithms evenly") {
     std::mt19937_64 generator(11);
     constexpr int draws = 4000;
     double sum_of_shifts = 0.0, sum_of_logs = 0.0, most_shift = 0.0, most_log = 0.0, squares = 0.0;
@@ -46,7 +47,7 @@ TEST_CASE("models/positions/coordinate_noise: draws fill their ranges, logarithm
     CHECK(most_log > 0.98);
 }
 
-TEST_CASE("models/positions/coordinate_noise: a rule's own shift and factor are applied first") {
+TEST_CASE("examples/coordinate_noise: a rule's own shift and factor are applied first") {
     std::mt19937_64 generator(3), again(3);
     const coordinate_noise noise{.shift = 0.5, .jitter = 2.0, .rescale = 3.0};
     const patch_grid grid{.rows = 2, .columns = 3};
@@ -59,7 +60,7 @@ TEST_CASE("models/positions/coordinate_noise: a rule's own shift and factor are 
     }
 }
 
-TEST_CASE("models/positions/coordinate_noise: a field out of range is named") {
+TEST_CASE("examples/coordinate_noise: a field out of range is named") {
     std::mt19937_64 generator(1);
     CHECK_THROWS_WITH_AS(with_noise(generator, {}, {.shift = -0.5}), "with_noise: shift -0.5 must be finite and >= 0",
                          value_error);

@@ -313,6 +313,6 @@ template <class T>
 using normalized_operand =
     operand<T, T, element_traits<T>, element_traits<T>, rms_norm<typename element_traits<T>::compute>>;
 template <class T>
-using normalized_gradient = normalized_backward_operand<T, element_traits<T>, typename element_traits<T>::compute>;
+using normalized_gradient = backward_operand<T, element_traits<T>, rms_norm<typename element_traits<T>::compute>>;
 
 }  // namespace cordage::backend

@@ -115,19 +115,13 @@ heads_view<T> cache_view(stored_as<T>, const cache_part& part) {
 template <class T, class Format>
 heads_view<T, Format> cache_view(stored_as<T, Format>, const cache_part& part) {
     const at::Tensor& x = part.elements;
-    const auto as_format = [](const backend::any_format& any) {
-        if constexpr (std::same_as<Format, backend::any_format>)
-            return any;
-        else
-            return any.as<Format>();
-    };
     return {static_cast<T*>(x.data_ptr()),
             {x.size(0), x.size(1), x.size(2), part.head_dim()},
             x.stride(0),
             x.stride(1),
             x.stride(2),
             {},
-            as_format(part.format())};
+            part.format().as<Format>()};
 }
 
 /// The memory of a tensor in bytes, to test for overlap.

@@ -199,24 +199,23 @@ bool run_norm(input& in) {
     const aten::angle_tensors by{maybe_hostile(in, drawn(in, {tokens}, at::kDouble).mul(1e3)),
                                  maybe_hostile(in, drawn(in, {in.between(1, head_dim / 2)}, at::kDouble)),
                                  0.5 + in.share()};
-    const aten::wanted_gradients wanted{in.coin(), in.coin(), in.coin()};
-    const bool wants_weights = in.coin();
+    const aten::wanted_gradients wanted{in.coin(), in.coin(), in.coin(), in.coin()};
     try {
-        const auto y = aten::normalized_rotation_forward<Pairing>(x, norm, by);
-        const auto exact = aten::normalized_rotation_forward<Pairing>(in_double(x), in_double(norm), by);
+        const auto y = aten::rotation_forward<Pairing>(x, by, norm);
+        const auto exact = aten::rotation_forward<Pairing>(in_double(x), by, in_double(norm));
         const bool is_small = norm.epsilon >= 0.01 && norm.epsilon <= 1.01;
         for (std::size_t i = 0; i < x.size(); ++i) {
             expect(!is_small || is_close(y[i], exact[i], 4.0 * tolerance(x[0].scalar_type()) * largest(exact)),
                    "y is x normalized and rotated");
         }
-        const auto grads = aten::normalized_rotation_backward<Pairing>(grad_y, x, norm, by, wanted, wants_weights);
-        const auto truth = aten::normalized_rotation_backward<Pairing>(in_double(grad_y), in_double(x), in_double(norm),
-                                                                       by, wanted, wants_weights);
+        const auto grads = aten::rotation_backward<Pairing>(grad_y, x, by, wanted, norm);
+        const auto truth =
+            aten::rotation_backward<Pairing>(in_double(grad_y), in_double(x), by, wanted, in_double(norm));
         const double near = 16.0 * tolerance(grad_y[0].scalar_type());
         for (std::size_t i = 0; i < grad_y.size(); ++i) {
             expect(!is_small || is_close(grads.x[i], truth.x[i], near * largest(truth.x)), "grad_x as in double");
         }
-        expect(grads.weights.size() == (wants_weights ? norm.weights.size() : 0), "what is wanted is there");
+        expect(grads.weights.size() == (wanted.weights ? norm.weights.size() : 0), "what is wanted is there");
         for (std::size_t i = 0; i < grads.weights.size(); ++i) {
             expect(grads.weights[i].sizes() == norm.weights[i].sizes(), "as the weights");
         }
@@ -276,7 +275,7 @@ bool run_cache(input& in) {
         const at::Tensor q = aten::rotate_and_store<Pairing>(x[0], x[1], x[2], cache, slots, by, norm);
         is_stored = true;
         const std::vector<at::Tensor> wide = in_double({x[0], x[1]});
-        const auto exact = norm ? aten::normalized_rotation_forward<Pairing>(wide, in_double(*norm), by)
+        const auto exact = norm ? aten::rotation_forward<Pairing>(wide, by, in_double(*norm))
                                 : aten::rotation_forward<Pairing>(wide, by);
         if (norm && !(norm->epsilon >= 0.01 && norm->epsilon <= 1.01)) return true;
         const double near = 4.0 * tolerance(x[0].scalar_type()) * largest(exact);

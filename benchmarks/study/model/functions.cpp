@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cordage/host/aten/normalized.hpp"
+#include "cordage/host/aten/rotation.hpp"
 
 namespace demo {
 namespace {
@@ -87,15 +87,15 @@ struct rotation_function : torch::autograd::Function<rotation_function> {
                            const at::Tensor& k_gain, const at::Tensor& ids, const at::Tensor& inv_freq,
                            const at::Tensor& attention_factor) {
         context->save_for_backward({q, k, q_gain, k_gain, ids, inv_freq, attention_factor});
-        return cordage::aten::normalized_rotation_forward<cordage::half_split>(
-            {q, k}, norm_of(q_gain, k_gain), {ids, inv_freq, attention_factor.item<double>()});
+        return cordage::aten::rotation_forward<cordage::half_split>(
+            {q, k}, {ids, inv_freq, attention_factor.item<double>()}, norm_of(q_gain, k_gain));
     }
     static tensors backward(AutogradContext* context, tensors grads) {
         const tensors s = context->get_saved_variables();
-        const cordage::aten::wanted_gradients wanted{false, context->needs_input_grad(5), context->needs_input_grad(6)};
-        const auto out = cordage::aten::normalized_rotation_backward<cordage::half_split>(
-            {grads[0], grads[1]}, {s[0], s[1]}, norm_of(s[2], s[3]), {s[4], s[5], s[6].item<double>()}, wanted,
-            context->needs_input_grad(2));
+        const cordage::aten::wanted_gradients wanted{false, context->needs_input_grad(5), context->needs_input_grad(6),
+                                                     context->needs_input_grad(2)};
+        const auto out = cordage::aten::rotation_backward<cordage::half_split>(
+            {grads[0], grads[1]}, {s[0], s[1]}, {s[4], s[5], s[6].item<double>()}, wanted, norm_of(s[2], s[3]));
         const auto gain = [&](std::size_t i) {
             return out.weights.empty() ? at::Tensor() : out.weights[i].to(s[2].scalar_type());
         };

@@ -48,9 +48,9 @@ std::vector<at::Tensor> rotate_normalized(at::TensorList x, at::TensorList weigh
         const auto by = aten::angles_of(position_ids, inv_freq, attention_factor);
         const auto norm = detail::norm_of(weights, eps, adds_one, over_all_heads, after_rotation, rounded_between);
         const auto seen = detail::transposed_if(heads_first, x);
-        return detail::transposed_if(
-            heads_first, interleaved ? aten::normalized_rotation_forward<cordage::interleaved, Device>(seen, norm, by)
-                                     : aten::normalized_rotation_forward<half_split, Device>(seen, norm, by));
+        return detail::transposed_if(heads_first,
+                                     interleaved ? aten::rotation_forward<cordage::interleaved, Device>(seen, by, norm)
+                                                 : aten::rotation_forward<half_split, Device>(seen, by, norm));
     });
 }
 
@@ -66,13 +66,12 @@ rotate_normalized_backward(at::TensorList grad_y, at::TensorList x, at::TensorLi
         using namespace cordage;
         const auto by = aten::angles_of(position_ids, inv_freq, attention_factor);
         const auto norm = detail::norm_of(weights, eps, adds_one, over_all_heads, after_rotation, rounded_between);
-        const aten::wanted_gradients behind{wanted[0], wanted[1], wanted[2]};
+        const aten::wanted_gradients behind{wanted[0], wanted[1], wanted[2], wants_weights};
         const auto grads_seen = detail::transposed_if(heads_first, grad_y),
                    seen = detail::transposed_if(heads_first, x);
-        auto grads = interleaved ? aten::normalized_rotation_backward<cordage::interleaved, Device>(
-                                       grads_seen, seen, norm, by, behind, wants_weights)
-                                 : aten::normalized_rotation_backward<half_split, Device>(grads_seen, seen, norm, by,
-                                                                                          behind, wants_weights);
+        auto grads = interleaved
+                         ? aten::rotation_backward<cordage::interleaved, Device>(grads_seen, seen, by, behind, norm)
+                         : aten::rotation_backward<half_split, Device>(grads_seen, seen, by, behind, norm);
         for (std::size_t i = 0; i < grads.weights.size(); ++i)
             grads.weights[i] = grads.weights[i].to(weights[i].options());
         return std::tuple(detail::transposed_if(heads_first, grads.x), std::move(grads.weights),

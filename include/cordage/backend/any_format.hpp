@@ -141,10 +141,12 @@ struct any_format {
     CORDAGE_ALWAYS_INLINE index_t bytes_of_scale() const noexcept { return scale == element_code::float32 ? 4 : 1; }
     /// The scales in float.
     CORDAGE_ALWAYS_INLINE scale_table float_scales() const noexcept { return table<float>(); }
-    /// The format itself.
+    /// The format itself, or this one.
     template <class Format>
     CORDAGE_ALWAYS_INLINE Format as() const noexcept {
-        if constexpr (std::same_as<Format, nvfp4>) {
+        if constexpr (std::same_as<Format, any_format>) {
+            return *this;
+        } else if constexpr (std::same_as<Format, nvfp4>) {
             return {table<fp8_e4m3>(), tensor_scale};
         } else if constexpr (requires(Format f) { f.rounding; }) {
             return {table<e8m0>(), lanes_of_scale, rounding, least};
@@ -313,6 +315,6 @@ template <class T>
 using normalized_operand =
     operand<T, T, element_traits<T>, element_traits<T>, rms_norm<typename element_traits<T>::compute>>;
 template <class T>
-using normalized_gradient = normalized_backward_operand<T, element_traits<T>, typename element_traits<T>::compute>;
+using normalized_gradient = backward_operand<T, element_traits<T>, rms_norm<typename element_traits<T>::compute>>;
 
 }  // namespace cordage::backend

@@ -131,20 +131,16 @@ auto with_table_operand(const operand<X, Y, XFormat, YFormat, Norm>& o, const F&
         return std::false_type{};
     }
 }
-template <class T, class Format, class W, class F>
-auto with_table_operand(const normalized_backward_operand<T, Format, W>& o, const F& f) noexcept {
-    using made = normalized_backward_operand<T, Format, float>;
-    if constexpr (is_in_table<made>) {
+template <class T, class Format, class Norm, class F>
+auto with_table_operand(const backward_operand<T, Format, Norm>& o, const F& f) noexcept {
+    using made = backward_operand<T, Format, rms_norm<float>>;
+    if constexpr (!std::is_same_v<Norm, no_norm> && is_in_table<made>) {
         return with_float_weights(o.norm, o.shape(), [&](const rms_norm<float>& norm) {
-            f(made{o.grad_y, o.x, o.grad_x, o.first_lane, norm, o.grad_weight, o.rotates});
+            f(made{o.grad_y, o.y, o.grad_x, o.first_lane, norm, o.grad_weight, o.rotates});
         });
     } else {
-        return std::false_type{};
+        return std::false_type{};  // those without a norm that are in a table do not come here
     }
-}
-template <class T, class Format, class F>
-std::false_type with_table_operand(const backward_operand<T, Format>&, const F&) noexcept {
-    return {};  // those in a table do not come here
 }
 
 /// Calls f(list) with all operands, in order: those of a table where they can.
@@ -202,10 +198,8 @@ void backward_range(dispatched, const Source& angles, const operand_list<O>& ope
             } else {
                 backward_range<Pairing>(compiled{}, angles, list, to, begin, end);
             }
-            if constexpr (Made::is_normalized) {
-                for (const Made& o : list) {
-                    if (to.weights != nullptr) to.weights += o.grad_weight.size();
-                }
+            for (const Made& o : list) {
+                if (to.weights != nullptr) to.weights += o.grad_weight.size();
             }
         });
     } else {

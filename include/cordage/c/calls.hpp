@@ -62,18 +62,15 @@ inline constexpr std::int64_t most_operands = 64;
 /// Names of an operand's tensors, such as "operands[1].y", built once.
 enum class tensor_field : std::uint8_t { x, y, grad_y, grad_x };
 inline const char* name_of_tensor(tensor_field field, index_t operand) {
-    struct names {
-        std::array<std::vector<std::string>, 4> of;
-        names() {
-            std::size_t at = 0;
-            for (const char* each : {".x", ".y", ".grad_y", ".grad_x"}) {
-                for (index_t i = 0; i < most_operands; ++i) of[at].push_back(message("operands[", i, "]", each));
-                ++at;
-            }
+    static const auto& all = *new auto([] {
+        std::vector<std::string> names;
+        for (index_t i = 0; i < most_operands; ++i) {
+            for (const char* each : {".x", ".y", ".grad_y", ".grad_x"})
+                names.push_back(message("operands[", i, "]", each));
         }
-    };
-    static const names& all = *new names;
-    return all.of[static_cast<std::size_t>(field)][static_cast<std::size_t>(operand)].c_str();
+        return names;
+    }());
+    return all[static_cast<std::size_t>(4 * operand + static_cast<index_t>(field))].c_str();
 }
 
 /// The operands of the forward functions. Those of float16 and bfloat16 compute in float.
@@ -195,9 +192,7 @@ void add_operand(const char* function, const cordage_operand& given, index_t tok
     const index_t number = call.size();
     const argument a{function, "operands", number};
     const bool has_y = !is_left_out(a.of(".y"), given.y);
-    if (given.is_unrotated != 0 && given.is_unrotated != 1) {
-        a.refuse<value_error>({".is_unrotated ", given.is_unrotated, " must be 0 or 1"});
-    }
+    const bool rotates = !is_set(a, ".is_unrotated", given.is_unrotated);
     if (given.norm != nullptr && !may_have_norm) {
         a.refuse<value_error>({".norm must be NULL: only cordage_rotate_forward normalizes heads"});
     }
@@ -213,7 +208,6 @@ void add_operand(const char* function, const cordage_operand& given, index_t tok
         a.refuse<value_error>({".norm.is_rounded_between 1 must be 0 where ", x_type.name,
                                " is converted to another format: normalize and rotate in a separate call first"});
     }
-    const bool rotates = given.is_unrotated == 0;
     const index_t lane = rotates ? given.first_lane : 0;
     const auto add = [&](const auto& o) {
         const rotate_detail::checked_tensor to_x{

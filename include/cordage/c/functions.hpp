@@ -81,9 +81,7 @@ inline std::shared_ptr<const origin_of_angles> origin_of(const char* function, c
     constexpr std::int64_t most_bases = 1 << 20;
     if (count < 1 || count > most_bases)
         fail<value_error>({function, ": count ", count, " of bases must be 1 to ", most_bases});
-    if (options.rounds_to_float32 != 0 && options.rounds_to_float32 != 1) {
-        fail<value_error>({function, ": options.rounds_to_float32 ", options.rounds_to_float32, " must be 0 or 1"});
-    }
+    const bool rounds = is_set({function, "options"}, ".rounds_to_float32", options.rounds_to_float32);
     std::vector<std::shared_ptr<const basis>> objects;
     std::vector<const basis*> all;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -109,8 +107,8 @@ inline std::shared_ptr<const origin_of_angles> origin_of(const char* function, c
     const index_t pairs = made->bases.pairs();
     made->axis_of_pair = has_axes ? std::vector<std::uint8_t>(options.axis_of_pair, options.axis_of_pair + pairs)
                                   : std::vector<std::uint8_t>(static_cast<std::size_t>(pairs), 0);
-    made->rounds_to_float32 = options.rounds_to_float32 == 1;
-    if (made->rounds_to_float32 && has_axes) {
+    made->rounds_to_float32 = rounds;
+    if (rounds && has_axes) {
         fail<value_error>({function, ": options.rounds_to_float32 1 must be 0 with axis_of_pair"});
     }
     if (options.basis_of_token != nullptr) {
@@ -138,7 +136,7 @@ inline std::shared_ptr<const origin_of_angles> origin_of(const char* function, c
             }
         }
     });
-    made->rounds_to_float32 ? made->float32().check(function) : made->exact().check(function);
+    rounds ? made->float32().check(function) : made->exact().check(function);
     return made;
 }
 

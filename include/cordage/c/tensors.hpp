@@ -71,6 +71,13 @@ struct argument {
     }
 };
 
+/// The flag in a field of an argument.
+/// @throws value_error  unless it is 0 or 1
+inline bool is_set(const argument& a, const char* field, std::int32_t flag) {
+    if (flag != 0 && flag != 1) a.refuse<value_error>({field, " ", flag, " must be 0 or 1"});
+    return flag == 1;
+}
+
 /// @param wanted  the valid dtypes; empty: those of heads
 /// @throws value_error  listing them
 inline const element_type& type_of(const argument& a, std::int32_t dtype, std::initializer_list<std::int32_t> wanted) {
@@ -167,13 +174,8 @@ struct described_heads {
     }
     heads_view<std::uint8_t, any_format> as_bytes() const {
         const heads_memory m = rotate_detail::in_bytes(memory);
-        return {static_cast<std::uint8_t*>(tensor.data),
-                m.shape,
-                m.batch_stride,
-                m.token_stride,
-                m.head_stride,
-                m.slots,
-                format};
+        auto* const data = static_cast<std::uint8_t*>(tensor.data);
+        return {data, m.shape, m.batch_stride, m.token_stride, m.head_stride, m.slots, format};
     }
 };
 
@@ -274,10 +276,7 @@ inline void set_scales(const argument& a, const cordage_heads& heads, bool is_wr
     if (!format.has_scales()) {
         scales.refuse<value_error>({" must be NULL for ", h.tensor.type->name, ", which has none"});
     }
-    if (heads.scales_are_given != 0 && heads.scales_are_given != 1) {
-        a.refuse<value_error>({".scales_are_given ", heads.scales_are_given, " must be 0 or 1"});
-    }
-    format.makes_scales = heads.scales_are_given == 0;
+    format.makes_scales = !is_set(a, ".scales_are_given", heads.scales_are_given);
     const strided s =
         strided_of(scales, *heads.scales, 1, 4, scale_types(format.element), is_written && format.makes_scales);
     set_scale_options(a, heads, s.type->code, format);
@@ -324,18 +323,12 @@ using held_weights = std::tuple<std::vector<std::vector<float>>, std::vector<std
 /// A norm with weights in float, or in double for float64 heads.
 template <class Real>
 rms_norm<Real> norm_from(const argument& a, const cordage_norm& norm, const heads_shape& shape, held_weights& held) {
-    for (const auto& [name, flag] : {std::pair{".adds_one ", norm.adds_one},
-                                     {".is_over_all_heads ", norm.is_over_all_heads},
-                                     {".is_after_rotation ", norm.is_after_rotation},
-                                     {".is_rounded_between ", norm.is_rounded_between}}) {
-        if (flag != 0 && flag != 1) a.refuse<value_error>({name, flag, " must be 0 or 1"});
-    }
     rms_norm<Real> made{nullptr,
                         norm.epsilon,
-                        norm.adds_one == 1,
-                        norm.is_over_all_heads == 1,
-                        norm.is_after_rotation == 1,
-                        norm.is_rounded_between == 1};
+                        is_set(a, ".adds_one", norm.adds_one),
+                        is_set(a, ".is_over_all_heads", norm.is_over_all_heads),
+                        is_set(a, ".is_after_rotation", norm.is_after_rotation),
+                        is_set(a, ".is_rounded_between", norm.is_rounded_between)};
     if (is_left_out(norm.weight)) return made;
     const argument weight = a.of(".weight");
     if (norm.weight.data == nullptr) {

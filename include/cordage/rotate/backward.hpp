@@ -142,18 +142,15 @@ void run_backward(const Executor& where, const rotation_call& call, const call_s
     sums.add_up();
 }
 
-// grad_x alone: the transpose of rotate_forward.
-template <pairing Pairing, class Backend, class Where, class Source, class... Operands>
-    requires(operand_type<Operands> && ...)
-void backward_at(const Where& where, const Source& angles, const Operands&... operands) {
-    rotate<Pairing, Backend, backend::adjoint>("rotate_backward", where, angles, operands...);
-}
+// The direction of a backward pass that reads the forward's output, or input; that of grad_x alone is backend::adjoint.
+struct with_gradients {};
+template <class Argument>
+inline constexpr bool is_of_gradients = std::same_as<Argument, rotation_gradients> || backward_operand_type<Argument>;
 
 // grad_x and the gradients to weights, frequencies, positions, angles and attention factors, on the host.
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
-void backward_through(const Executor& where, const Source& angles, const rotation_gradients& grads,
-                      const Operands&... operands) {
-    constexpr const char* function = "rotate_backward";
+void backward_through(const char* function, const Executor& where, const Source& angles,
+                      const rotation_gradients& grads, const Operands&... operands) {
     if constexpr (!require_source<Source>()) return;
     backend::require_backward_range<Backend>();
     const std::array<range_kernel, sizeof...(Operands)> kernels{backward_tokens<Pairing, Backend, Source, Operands>...};
@@ -175,19 +172,20 @@ void backward_through(const Executor& where, const Source& angles, const rotatio
 // grad_x and the gradients to norms' weights only.
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
     requires(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...))
-void backward_at(const Executor& where, const Source& angles, const Operands&... given) {
-    backward_through<Pairing, Backend>(where, angles, {}, given...);
+void rotate_at(with_gradients, const char* function, const Executor& where, const Source& angles,
+               const Operands&... given) {
+    backward_through<Pairing, Backend>(function, where, angles, {}, given...);
 }
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
-void backward_at(const Executor& where, const Source& angles, const rotation_gradients& grads,
-                 const Operands&... given) {
+void rotate_at(with_gradients, const char* function, const Executor& where, const Source& angles,
+               const rotation_gradients& grads, const Operands&... given) {
     static_assert(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...),
                   "cordage::rotate_backward: after the gradients write operands grad_through(grad_y, y, grad_x)");
     static_assert(
         differentiable_angle_source<Source> || has_free_angles<Source>,
         "cordage::rotate_backward: gradients to positions and frequencies need 'double position(index_t row, "
         "index_t token, index_t axis) const' and 'const double* inv_freq(index_t basis) const'; docs/extending.md");
-    backward_through<Pairing, Backend>(where, angles, grads, given...);
+    backward_through<Pairing, Backend>(function, where, angles, grads, given...);
 }
 
 }  // namespace rotate_detail
@@ -219,17 +217,11 @@ void backward_at(const Executor& where, const Source& angles, const rotation_gra
 /// the sums has the relative error of y (2^-8 for bfloat16). For inv_freq and attention_factor allocates partial sums,
 /// at most max(64, bases) rows of rotary_dim/2 + 1 doubles (summed_axes: max(64 axes, bases) rows; a basis for each
 /// token: max(4096, bases)); for weight gradients at most max(64, bases) rows of the weights' size.
-template <class Pairing = void, class Backend = backend::fastest, class First, class... Rest>
-void rotate_backward(const First& first, const Rest&... rest) {
-    if constexpr (!rotate_detail::require_call<Pairing, First>()) {
-        return;
-    } else if constexpr (angles_of_tokens<First>) {
-        rotate_detail::backward_at<Pairing, Backend>(serial{}, first, rest...);
-    } else if constexpr (executor<First>) {
-        rotate_detail::backward_at<Pairing, Backend>(first, rest...);
-    } else {
-        launch_backward<Pairing>(rotate_detail::on_device{}, "rotate_backward", first, rest...);
-    }
+template <class Pairing = void, class Backend = backend::fastest, class... Arguments>
+void rotate_backward(const Arguments&... arguments) {
+    constexpr bool has_gradients = (rotate_detail::is_of_gradients<Arguments> || ...);
+    using direction = std::conditional_t<has_gradients, rotate_detail::with_gradients, backend::adjoint>;
+    rotate_detail::rotate<Pairing, Backend, direction>("rotate_backward", arguments...);
 }
 
 }  // namespace cordage

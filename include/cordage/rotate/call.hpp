@@ -198,8 +198,7 @@ CORDAGE_ALWAYS_INLINE checked_tensor* write_tensors(const O& o, index_t operand,
 }
 template <backward_operand_type O>
 CORDAGE_ALWAYS_INLINE checked_tensor* write_tensors(const O& o, index_t operand, checked_tensor* to) {
-    bool rotates = true;
-    if constexpr (O::is_normalized) rotates = o.rotates;
+    const bool rotates = o.is_rotated();
     const auto& [grad_y, y, grad_x] = o.views();
     ::new (to++) checked_tensor{"grad_y", grad_y, false, operand, o.first_lane, rotates};
     ::new (to++) checked_tensor{O::is_normalized ? "x" : "y", y, false, operand, o.first_lane, rotates};

@@ -94,7 +94,7 @@ constexpr auto angles_of_kernels() {
 
 // The path on the host.
 template <pairing Pairing, class Backend, class Direction, executor Executor, class Source, class... Operands>
-CORDAGE_ALWAYS_INLINE void rotate_at(const char* function, const Executor& where, const Source& angles,
+CORDAGE_ALWAYS_INLINE void rotate_at(Direction, const char* function, const Executor& where, const Source& angles,
                                      const Operands&... operands) {
     if constexpr (require_source<Source>() && require_operands<Direction, Operands...>()) {
         backend::require_rotate_range<Backend>();
@@ -125,11 +125,11 @@ CORDAGE_ALWAYS_INLINE void rotate(const char* function, const First& first, cons
     if constexpr (!require_call<Pairing, First>()) {
         return;
     } else if constexpr (angles_of_tokens<First>) {
-        rotate_at<Pairing, Backend, Direction>(function, serial{}, first, rest...);
+        rotate_at<Pairing, Backend>(Direction{}, function, serial{}, first, rest...);
     } else if constexpr (executor<First>) {
-        rotate_at<Pairing, Backend, Direction>(function, first, rest...);
+        rotate_at<Pairing, Backend>(Direction{}, function, first, rest...);
     } else {
-        rotate_on_device<Pairing, Direction>(on_device{}, function, first, rest...);
+        rotate_on_device<Pairing>(on_device{}, Direction{}, function, first, rest...);
     }
 }
 

@@ -137,31 +137,40 @@ auto from_to(const X&, const Y&, index_t = 0) {
     static_assert(!sizeof(X*), "cordage::from_to takes views: from_to(token_major(q.data(), shape), ...)");
 }
 
-template <class T, class Format, element W>
-struct normalized_backward_operand;
-
-/// One tensor of the backward pass: reads grad_y and y, the output of the forward pass, and writes grad_x.
-template <class T, class Format = element_traits<T>>
+/// One tensor of the backward pass: reads grad_y and y, the output of the forward pass, and writes grad_x. With a norm,
+/// y is the forward's input, from which everything else is recomputed. Made by grad_through, then optionally
+/// .normalized(norm, grad_weight), and then .unrotated().
+template <class T, class Format = element_traits<T>, class Norm = no_norm>
 struct backward_operand {
     static_assert(format_of<Format, T>,
                   "cordage::grad_through: gradients are views of single elements (token_major, head_major), not of "
                   "groups (group_major) or quantised heads");
     using compute = typename Format::compute;
-    static constexpr bool is_normalized = false, is_plain = true;
+    static constexpr bool is_normalized = !std::same_as<Norm, no_norm>, is_plain = !is_normalized;
 
     heads_view<const T, Format> grad_y;
     heads_view<const T, Format> y;
     heads_view<T, Format> grad_x;
-    index_t first_lane = 0;  ///< first_lane of the forward call
+    index_t first_lane = 0;              ///< first_lane of the forward call
+    Norm norm = {};                      ///< norm of the forward call
+    std::span<double> grad_weight = {};  ///< dL/dweight, added to
+    bool rotates = true;
 
     /// The same operand for heads that the forward pass normalized: the second view is then x, the forward's input. The
     /// gradient of the norm's weights is added to grad_weight, [head_dim] or [heads, head_dim]; empty: not computed.
     template <class W = float>
-    normalized_backward_operand<T, Format, W> normalized(const rms_norm<W>& of_heads,
-                                                         std::span<double> grad_weight = {}) const {
-        return {grad_y, y, grad_x, first_lane, of_heads, grad_weight};
+    backward_operand<T, Format, rms_norm<W>> normalized(const rms_norm<W>& of_heads,
+                                                        std::span<double> to_weight = {}) const {
+        return {grad_y, y, grad_x, first_lane, of_heads, to_weight};
+    }
+    /// The same operand for heads that the forward pass normalized and did not rotate.
+    backward_operand unrotated() const
+        requires(is_normalized)
+    {
+        return {grad_y, y, grad_x, 0, norm, grad_weight, false};
     }
 
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return rotates; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
     auto views() const noexcept { return std::tie(grad_y, y, grad_x); }
 
@@ -177,40 +186,6 @@ struct backward_operand {
         T* const gx = grad_x.token(row, token);
         if (g == nullptr || out == nullptr || gx == nullptr) return {nullptr, nullptr, nullptr};
         return {g + first_lane, out + first_lane, gx + first_lane};
-    }
-};
-
-/// One normalized tensor of the backward pass: grad_y and x are read, grad_x is written. x is the forward's input, from
-/// which everything else is recomputed. Made by grad_through(grad_y, x, grad_x).normalized(norm, grad_weight).
-template <class T, class Format, element W>
-struct normalized_backward_operand {
-    using compute = typename Format::compute;
-    static constexpr bool is_normalized = true, is_plain = false;
-
-    heads_view<const T, Format> grad_y;
-    heads_view<const T, Format> x;
-    heads_view<T, Format> grad_x;
-    index_t first_lane = 0;              ///< first_lane of the forward call
-    rms_norm<W> norm = {};               ///< norm of the forward call
-    std::span<double> grad_weight = {};  ///< dL/dweight, added to
-    bool rotates = true;
-
-    /// The same operand for heads that the forward pass normalized and did not rotate.
-    normalized_backward_operand unrotated() const { return {grad_y, x, grad_x, 0, norm, grad_weight, false}; }
-
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return rotates; }
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
-    auto views() const noexcept { return std::tie(grad_y, x, grad_x); }
-
-    /// As backward_operand::token_lanes.
-    struct token_lanes {
-        const T* grad_y;
-        const T* x;
-        T* grad_x;
-    };
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE token_lanes lanes_of(index_t row, index_t token) const noexcept {
-        const auto [g, in, gx] = backward_operand<T, Format>{grad_y, x, grad_x, first_lane}.lanes_of(row, token);
-        return {g, in, gx};
     }
 };
 
@@ -234,8 +209,6 @@ template <class O>
 inline constexpr bool is_backward_operand = false;
 template <class... T>
 inline constexpr bool is_backward_operand<backward_operand<T...>> = true;
-template <class... T>
-inline constexpr bool is_backward_operand<normalized_backward_operand<T...>> = true;
 
 }  // namespace tensors_detail
 

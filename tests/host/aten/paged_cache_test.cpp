@@ -69,7 +69,7 @@ TEST_CASE(
                 for (at::Tensor& x : expected) x = x.to(at::kDouble);
                 if (has_norm) {
                     norm = aten::norm_tensors{.weights = {at::full({8}, 0.5), at::full({8}, 0.25)}};
-                    expected = aten::normalized_rotation_forward<half_split>(expected, *norm, by);
+                    expected = aten::rotation_forward<half_split>(expected, by, *norm);
                 } else {
                     expected = aten::rotation_forward<half_split>(expected, by);
                 }

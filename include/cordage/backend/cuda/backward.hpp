@@ -19,11 +19,7 @@ void launch_backward(const char* function, const Launcher& where, const Source& 
     for (const O* o : operands) {
         if (o->shape().heads == 0 || o->shape().batch * o->shape().tokens == 0) continue;
         some[count++] = o;
-        if constexpr (O::is_normalized) {
-            is_rotated = is_rotated || o->is_rotated();
-        } else {
-            is_rotated = true;
-        }
+        is_rotated = is_rotated || o->is_rotated();
     }
     if (count == 0) return;
     const device_gradients grads = is_rotated ? given : device_gradients{.workspace = given.workspace};

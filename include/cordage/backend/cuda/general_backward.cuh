@@ -142,15 +142,8 @@ class general_backward {
     }
 
     // y of the forward pass, or its x where there is a norm, and grad_y; grad_x.
-    __device__ const auto& view_of_y() const {
-        if constexpr (is_normalized) {
-            return o_.x;
-        } else {
-            return o_.y;
-        }
-    }
     __device__ float read_y(std::int32_t head, std::int32_t lane) const {
-        return view_of_y().format.load(y_[head * view_of_y().head_stride + lane]);
+        return o_.y.format.load(y_[head * o_.y.head_stride + lane]);
     }
     __device__ float read_g(std::int32_t head, std::int32_t lane) const {
         return o_.grad_y.format.load(g_[head * o_.grad_y.head_stride + lane]);

@@ -48,13 +48,10 @@ void launch_general_backward(const char* function, const Launcher& where, const 
     static_assert(device_kernel<kernel_type>);
     const heads_shape& shape = o.shape();
     const index_t tokens = shape.batch * shape.tokens;
-    bool is_rotated = true;
-    std::span<double> weight;
+    const bool is_rotated = o.is_rotated();
+    const std::span<double> weight = o.grad_weight;
     index_t weights = 0;  // of a warp in shared memory
-    if constexpr (O::is_normalized) {
-        is_rotated = o.is_rotated(), weight = o.grad_weight;
-        weights = weight.empty() || o.norm.is_over_all_heads ? 0 : shape.head_dim;
-    }
+    if constexpr (O::is_normalized) weights = weight.empty() || o.norm.is_over_all_heads ? 0 : shape.head_dim;
     summed_pass sums(angles, tokens, grads);
     const index_t bases = sums.bases_of_chunks(), share = tokens / bases;
     const token_chunks chunks =

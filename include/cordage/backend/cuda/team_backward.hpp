@@ -57,16 +57,6 @@ struct team_backward_kernel {
     team_gradients<T, Norm> operands[most_operands];
 };
 
-/// The norm of an operand, and the view of what it reads beside grad_y.
-template <class T, class Format>
-no_norm norm_of(const backward_operand<T, Format>&) noexcept {
-    return {};
-}
-template <class T, class Format, element W>
-const rms_norm<W>& norm_of(const normalized_backward_operand<T, Format, W>& o) noexcept {
-    return o.norm;
-}
-
 /// Whether teams can hold an operand's heads; fills in all of `to` but its chunks and weights.
 template <pairing Pairing, index_t N, class T, class Operand, class Norm>
 bool is_for_teams(const Operand& o, index_t pairs, team_gradients<T, Norm>& to) noexcept {
@@ -74,15 +64,15 @@ bool is_for_teams(const Operand& o, index_t pairs, team_gradients<T, Norm>& to) 
     constexpr index_t of_piece = std::min<index_t>(of_run, 16 / static_cast<index_t>(sizeof(T)));
     const heads_shape& shape = o.shape();
     const auto& [grad_y, y, grad_x] = o.views();
-    to.grad_y = {grad_y, 0}, to.y = {y, 0}, to.grad_x = {grad_x, 0}, to.norm = norm_of(o);
-    bool is_rotated = true, is_copied = !(heads_memory(grad_y) == heads_memory(grad_x)), fits = true;
+    to.grad_y = {grad_y, 0}, to.y = {y, 0}, to.grad_x = {grad_x, 0}, to.norm = o.norm;
+    bool is_copied = !(heads_memory(grad_y) == heads_memory(grad_x)), fits = true;
     if constexpr (Operand::is_normalized) {
         constexpr index_t size = sizeof(*o.norm.weight), bytes = std::min<index_t>(of_run * size, 16);
         fits = !o.norm.is_over_all_heads && is_aligned(o.norm.weight, bytes) && o.first_lane * size % bytes == 0;
-        is_rotated = o.is_rotated(), is_copied = true;
+        is_copied = true;
         to.one_lane = 1.0f / static_cast<float>(shape.head_dim), to.epsilon = static_cast<float>(o.norm.epsilon);
     }
-    const index_t rotated = is_rotated ? pairs : 0, others = is_copied ? shape.head_dim - 2 * rotated : 0;
+    const index_t rotated = o.is_rotated() ? pairs : 0, others = is_copied ? shape.head_dim - 2 * rotated : 0;
     to.heads = small(shape.heads), to.first_lane = small(o.first_lane);
     to.pairs = small(rotated), to.others = small(others);
     const auto is_of_pieces = [](const auto& v) {
@@ -160,8 +150,7 @@ bool launch_teams(const char* function, const Launcher& where, const Source& ang
         return false;
     }
     for (std::size_t i = 0; i < operands.size(); ++i) {
-        std::span<double> weights;
-        if constexpr (O::is_normalized) weights = operands[i]->grad_weight;
+        const std::span<double> weights = operands[i]->grad_weight;
         some[i].has_weights = !weights.empty();
         sums.add(chunks[i], some[i].pairs > 0, weights);
     }
@@ -182,7 +171,7 @@ template <pairing Pairing, class Source, class O, kernel_launcher Launcher>
 bool launch_teams(const char* function, const Launcher& where, const Source& angles, std::span<const O* const> operands,
                   const device_gradients& grads) {
     using T = std::remove_pointer_t<decltype(O::grad_x.data)>;
-    using norm_type = std::remove_cvref_t<decltype(norm_of(*operands[0]))>;
+    using norm_type = decltype(O::norm);
     if constexpr (!angle_detail::sums_axes<Source> && piece_element<T> && is_run_norm<norm_type> &&
                   std::same_as<std::remove_cvref_t<decltype(O::grad_x.format)>, element_traits<T>>) {
         return launch_teams<Pairing, T, norm_type>(function, where, angles, operands, grads);

@@ -39,7 +39,7 @@ CORDAGE_ALWAYS_INLINE void backward_normalized(const Source& angles, const Opera
         real z, t;
     };
     const auto read = [&](index_t head, index_t lane) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        return both{o.x.format.load(lanes.x[head * o.x.head_stride + lane - begin]),
+        return both{o.y.format.load(lanes.y[head * o.y.head_stride + lane - begin]),
                     o.grad_y.format.load(lanes.grad_y[head * o.grad_y.head_stride + lane - begin])};
     };
     const auto write = [&](index_t head, index_t lane, real number) CORDAGE_ALWAYS_INLINE_LAMBDA {

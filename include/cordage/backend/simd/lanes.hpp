@@ -316,14 +316,11 @@ struct operand_traits<operand<X, Y, XFormat, YFormat, Norm>> {
     static constexpr bool are_bfloat16 = is_bfloat16<XFormat> && is_bfloat16<YFormat>;
     static constexpr auto element_size = static_cast<index_t>(sizeof(X));
 };
-template <class T, class Format>
-struct operand_traits<backward_operand<T, Format>> {
+template <class T, class Format, class Norm>
+struct operand_traits<backward_operand<T, Format, Norm>> {
     static constexpr bool are_bfloat16 = is_bfloat16<Format>;
     static constexpr auto element_size = static_cast<index_t>(sizeof(T));
 };
-
-template <class T, class Format, class W>
-struct operand_traits<normalized_backward_operand<T, Format, W>> : operand_traits<backward_operand<T, Format>> {};
 
 }  // namespace simd_detail
 

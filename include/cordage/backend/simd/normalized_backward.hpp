@@ -142,8 +142,8 @@ CORDAGE_ALWAYS_INLINE void add_sums(lane_step<Layout, Count, Lanes>, const Opera
         cos[v] = Layout::from_rows(at.first_cos + i, at.second_cos + i);
         if constexpr (has_partner<Layout>) sin[v] = Layout::from_rows(at.first_sin + i, at.second_sin + i);
     });
-    const auto g_format = o.grad_y.format, x_format = o.x.format;
-    const index_t g_stride = o.grad_y.head_stride, x_stride = o.x.head_stride;
+    const auto g_format = o.grad_y.format, x_format = o.y.format;
+    const index_t g_stride = o.grad_y.head_stride, x_stride = o.y.head_stride;
     vector rows[2 * heads_of_group];
     std::fill_n(rows, 2 * heads_of_group, vector(Real(0)));
     for (index_t h = 0; h < heads; ++h) {
@@ -193,8 +193,8 @@ CORDAGE_ALWAYS_INLINE void heads_backward(lane_step<Layout, Count, Lanes>, const
         }
         same[v] = cross[v] = all_of<Layout>(Real(0));
     });
-    const auto g_format = o.grad_y.format, x_format = o.x.format, gx_format = o.grad_x.format;
-    const index_t g_stride = o.grad_y.head_stride, x_stride = o.x.head_stride, gx_stride = o.grad_x.head_stride;
+    const auto g_format = o.grad_y.format, x_format = o.y.format, gx_format = o.grad_x.format;
+    const index_t g_stride = o.grad_y.head_stride, x_stride = o.y.head_stride, gx_stride = o.grad_x.head_stride;
     for (index_t h = 0; h < heads; ++h) {
         fetch(h);
         const T *const g_lanes = g + h * g_stride, *const x_lanes = x + h * x_stride;
@@ -379,16 +379,16 @@ CORDAGE_ONE_BODY void backward_normalized(simd<Arch>, const token_angles<Real>& 
         plain_nan_if<are_bfloat16>(share).store_aligned(shares + h);
     };
     const bool has_own_factor = is_after && grads.has_factor();
-    const ahead later_g(lanes.grad_y, o.grad_y.head_stride, head_dim), later_x(lanes.x, o.x.head_stride, head_dim);
+    const ahead later_g(lanes.grad_y, o.grad_y.head_stride, head_dim), later_x(lanes.y, o.y.head_stride, head_dim);
     const auto add_up = [&](index_t head, index_t some) CORDAGE_ALWAYS_INLINE_LAMBDA {
         alignas(64) real sums[2 * head_block];
         std::fill_n(sums, 2 * (rounded_up_quotient(some, heads_of_group) * heads_of_group), real(0));
         const auto* const g = lanes.grad_y + head * o.grad_y.head_stride;
-        const auto* const x = lanes.x + head * o.x.head_stride;
+        const auto* const x = lanes.y + head * o.y.head_stride;
         const auto add = [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane,
                              real factor) CORDAGE_ALWAYS_INLINE_LAMBDA {
             for (index_t h = 0; h < some; h += heads_of_group) {
-                add_sums(step, o, g + h * o.grad_y.head_stride + lane, x + h * o.x.head_stride + lane, by, skip, pairs,
+                add_sums(step, o, g + h * o.grad_y.head_stride + lane, x + h * o.y.head_stride + lane, by, skip, pairs,
                          std::min(some - h, heads_of_group), factor, sums + 2 * h);
             }
         };
@@ -424,12 +424,12 @@ CORDAGE_ONE_BODY void backward_normalized(simd<Arch>, const token_angles<Real>& 
         const auto pass = [&](const auto& step, const weighted_row<real>& by, index_t skip, index_t lane, real factor,
                               products_of& to, bool fetches_g, bool fetches_x) CORDAGE_ALWAYS_INLINE_LAMBDA {
             heads_backward(step, o, lanes.grad_y + head * o.grad_y.head_stride + lane,
-                           lanes.x + head * o.x.head_stride + lane, lanes.grad_x + head * o.grad_x.head_stride + lane,
+                           lanes.y + head * o.y.head_stride + lane, lanes.grad_x + head * o.grad_x.head_stride + lane,
                            by, skip, pairs, some, inverse_rms, shares, factor, to,
                            [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
                                const index_t next = head + h + some;
                                if (fetches_g) later_g(lanes.grad_y - begin, next * o.grad_y.head_stride);
-                               if (fetches_x) later_x(lanes.x - begin, next * o.x.head_stride);
+                               if (fetches_x) later_x(lanes.y - begin, next * o.y.head_stride);
                            });
         };
         double* const sums = weights == nullptr || !has_rows ? weights : weights + head * head_dim;

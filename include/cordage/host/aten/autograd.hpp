@@ -46,20 +46,6 @@ struct rotation : torch::autograd::Function<rotation<Pairing, Device>> {
     }
 };
 
-/// Checks arguments that libtorch's own wrapper would reject without naming them.
-template <pairing Pairing, class Device>
-at::Tensor rotate_on(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
-                     const at::Tensor& attention_factor) {
-    check("x", {x}, angles_of(position_ids, inv_freq, attention_factor), Device::device);
-    return rotation<Pairing, Device>::apply(x, position_ids, inv_freq, attention_factor);
-}
-/// As above, with attention_factor a number.
-template <pairing Pairing, class Device>
-at::Tensor rotate_on(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
-                     double attention_factor) {
-    return rotate_on<Pairing, Device>(x, position_ids, inv_freq, at::scalar_tensor(attention_factor, at::kDouble));
-}
-
 template <learned_policy Policy>
 struct solved : torch::CustomClassHolder {
     solved(Policy p, const rope_config& c, double ratio) : policy(std::move(p)), config(c), t(ratio) {}
@@ -110,20 +96,26 @@ struct learned_basis : torch::autograd::Function<learned_basis<Policy>> {
 ///                          float64, float16 or bfloat16, on the CPU
 /// @param position_ids      [tokens] or [batch, tokens]; int32, int64, float32 or float64
 /// @param inv_freq          [rotary_dim/2] float64, radians per position
-/// @param attention_factor  multiplies cos and sin; a number
+/// @param attention_factor  multiplies cos and sin; [] float64 on the CPU, which may have a gradient, or a number
 /// @returns y, new, of x's shape and type; strides as of at::empty_like
 /// @throws cordage::error   as rotate_forward; also for second derivatives
 /// Runs on libtorch's threads (at::set_num_threads); the same bits for any number of threads.
-template <pairing Pairing>
-at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
-                  double attention_factor = 1.0) {
-    return detail::rotate_on<Pairing, on_cpu>(x, position_ids, inv_freq, attention_factor);
-}
-/// As above, with attention_factor a tensor [] float64 on the CPU, which may have a gradient.
-template <pairing Pairing>
+///
+/// With Device on_gpu (rotation.cuh, for nvcc) x, float32, float16 or bfloat16, and position_ids are on one GPU; runs
+/// on libtorch's current stream, does not synchronise, and may be captured in a graph. inv_freq and attention_factor
+/// are on the GPU, or on the CPU, as returned by aten::basis_of: their gradients are then returned on the CPU, after
+/// waiting for the stream.
+template <pairing Pairing, class Device = on_cpu>
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                   const at::Tensor& attention_factor) {
-    return detail::rotate_on<Pairing, on_cpu>(x, position_ids, inv_freq, attention_factor);
+    // Names the arguments that libtorch's own wrapper would reject without naming them.
+    detail::check("x", {x}, angles_of(position_ids, inv_freq, attention_factor), Device::device);
+    return detail::rotation<Pairing, Device>::apply(x, position_ids, inv_freq, attention_factor);
+}
+template <pairing Pairing, class Device = on_cpu>
+at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
+                  double attention_factor = 1.0) {
+    return rotate<Pairing, Device>(x, position_ids, inv_freq, at::scalar_tensor(attention_factor, at::kDouble));
 }
 
 /// A basis in the form of aten::rotate's arguments.

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "cordage/backend/any_format.hpp"
-#include "cordage/host/aten/normalized.hpp"
+#include "cordage/host/aten/rotation.hpp"
 
 namespace cordage::aten {
 
@@ -115,19 +115,13 @@ heads_view<T> cache_view(stored_as<T>, const cache_part& part) {
 template <class T, class Format>
 heads_view<T, Format> cache_view(stored_as<T, Format>, const cache_part& part) {
     const at::Tensor& x = part.elements;
-    const auto as_format = [](const backend::any_format& any) {
-        if constexpr (std::same_as<Format, backend::any_format>)
-            return any;
-        else
-            return any.as<Format>();
-    };
     return {static_cast<T*>(x.data_ptr()),
             {x.size(0), x.size(1), x.size(2), part.head_dim()},
             x.stride(0),
             x.stride(1),
             x.stride(2),
             {},
-            as_format(part.format())};
+            part.format().as<Format>()};
 }
 
 /// The memory of a tensor in bytes, to test for overlap.
@@ -352,8 +346,8 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
         ids = dense(by.position_ids, at::kLong);
         if (is_rotated) {
             const std::vector<at::Tensor> both{x[0], x[1]};
-            const auto rotated = norm ? normalized_rotation_forward<Pairing, Device>(both, *norm, by)
-                                      : rotation_forward<Pairing, Device>(both, by);
+            const auto rotated =
+                norm ? rotation_forward<Pairing, Device>(both, by, *norm) : rotation_forward<Pairing, Device>(both, by);
             std::ranges::copy(rotated, x.begin());
         }
     }
@@ -362,20 +356,19 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
 
     const auto store = [&]<class T>(T, const auto& how) {
         const index_t tokens = q_in.size(1);
-        const auto run = [&](const auto& normalized) {
+        const auto run = [&](const auto& norms) {
             const auto in_cache = [&](const cache_part& part) {
                 return in_slots_of(cache_view(how, part), slots, batch, tokens);
             };
             const auto rotated = [&](const auto& o) { return is_rotated ? o.unrotated() : o; };
             const auto to_keys = from_to(view<const T>(x[1]), in_cache(parts[0]));
             const auto to_values = from_to(view<const T>(x[2]), in_cache(parts[1]));
-            on.template forward<Pairing>(view_of_positions<position>(ids),
-                                         normalized(rotated(from_to(view<const T>(x[0]), view<T>(q_out))), 0),
-                                         normalized(rotated(to_keys), 1), to_values.unrotated());
+            rotate_forward<Pairing>(on.where(), on.angles(view_of_positions<position>(ids)),
+                                    norms.normalized(0, rotated(from_to(view<const T>(x[0]), view<T>(q_out)))),
+                                    norms.normalized(1, rotated(to_keys)), to_values.unrotated());
         };
-        if (!norm || is_rotated) return run([](const auto& operand, std::size_t) { return operand; });
-        const held_norms<std::conditional_t<is_on_cpu, compute_of<T>, T>> norms(*norm);
-        run([&](const auto& operand, std::size_t i) { return operand.normalized(norms(i)); });
+        if (!norm || is_rotated) return run(without_norms());
+        run(held_norms<std::conditional_t<is_on_cpu, compute_of<T>, T>>(*norm));
     };
     for_stored_type(function, "q", x[0], "", [&]<class T>(T) {
         const at::ScalarType type = cache.keys.scalar_type();
@@ -431,17 +424,16 @@ void move(const cache_tensors& cache, const at::Tensor& from_slots, const at::Te
         const auto turn = after.angles(view_of_positions<double>(new_ids)) -  //
                           before.angles(view_of_positions<double>(old_ids));
         if constexpr (Device::device == at::kCPU) {
-            after.template rebase<Pairing>(
-                turn, from_to(in(keys(cache), old_slots), in(keys(cache), new_slots)),
-                from_to(in(values(cache), old_slots), in(values(cache), new_slots)).unrotated());
+            rebase<Pairing>(after.where(), turn, from_to(in(keys(cache), old_slots), in(keys(cache), new_slots)),
+                            from_to(in(values(cache), old_slots), in(values(cache), new_slots)).unrotated());
         } else {  // its tokens have no order: all slots are read before one is written
             const cache_tensors apart = empty_block(cache, tokens);
-            after.template rebase<Pairing>(turn, from_to(in(keys(cache), old_slots), keys(apart)),
-                                           from_to(in(values(cache), old_slots), values(apart)).unrotated());
+            rebase<Pairing>(after.where(), turn, from_to(in(keys(cache), old_slots), keys(apart)),
+                            from_to(in(values(cache), old_slots), values(apart)).unrotated());
             const at::Tensor is_skipped = at::logical_or(old_slots < 0, old_slots >= slots_of(cache)),
                              slots = new_slots.masked_fill(is_skipped, -1);
-            after.template rebase<Pairing>(turn, from_to(keys(apart), in(keys(cache), slots)).unrotated(),
-                                           from_to(values(apart), in(values(cache), slots)).unrotated());
+            rebase<Pairing>(after.where(), turn, from_to(keys(apart), in(keys(cache), slots)).unrotated(),
+                            from_to(values(apart), in(values(cache), slots)).unrotated());
         }
     };
     const cache_part part = parts_of(cache)[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rotation of libtorch's tensors on a GPU and its backward pass, without autograd; serves host/aten/autograd.cuh
+// The rotation of libtorch's tensors on a GPU and its backward pass, without autograd; serves host/aten/autograd.hpp
 // and hosts that register operators of their own.
 #pragma once
 
@@ -35,7 +35,7 @@ struct numbers_on_gpu {
 /// grad_y, also that of inv_freq.
 ///
 ///   rotation_forward<half_split, on_gpu>({q, k}, by);
-///   normalized_rotation_forward<half_split, on_gpu>({q, k}, norm, by);
+///   rotation_forward<half_split, on_gpu>({q, k}, by, norm);
 ///   rotate_and_store<half_split, on_gpu>(q, k, v, cache, slots, by);
 ///
 /// Does not synchronise, and may be captured in a graph. One kernel computes the words of an inv_freq on the device, so
@@ -52,42 +52,24 @@ class on_gpu {
           stream_(c10::cuda::getCurrentCUDAStream()),
           words_(by.inv_freq.is_cpu() ? cached_words(by, x.device()) : computed_words(by)) {}
 
+    auto where() const { return on(stream_); }
     template <class P>
     device_angles<P> angles(const position_view<P>& ids) const {
         return {{words_.data_ptr(), pairs_}, ids};
     }
-    template <pairing Pairing, class P>
-    void forward(const position_view<P>& ids, const auto&... operands) const {
-        rotate_forward<Pairing>(on(stream_), angles(ids), operands...);
-    }
-    template <pairing Pairing, class P>
-    void backward(const position_view<P>& ids, const auto&... operands) const {
-        rotate_backward<Pairing>(on(stream_), angles(ids), operands...);
-    }
-    template <pairing Pairing, class P>
-    void backward_through(const position_view<P>& ids, rotation_gradients grads, const auto& first,
-                          const auto&... more) const {
-        const index_t weights = std::max({weights_of(first), weights_of(more)...});
+    template <pairing Pairing>
+    void backward(const auto& of_tokens, rotation_gradients grads, const auto& first, const auto&... more) const {
+        const index_t weights = std::max({std::ssize(first.grad_weight), std::ssize(more.grad_weight)...});
         at::Tensor workspace;
         if (weights > 0 || !grads.inv_freq.empty() || !grads.attention_factor.empty()) {
-            const index_t size = backward_workspace_size(angles(ids), first.shape(), weights);
+            const index_t size = backward_workspace_size(of_tokens, first.shape(), weights);
             workspace = at::empty({size}, words_.options().dtype(at::kDouble));
             grads.workspace = {workspace.data_ptr<double>(), static_cast<std::size_t>(size)};
         }
-        rotate_backward<Pairing>(on(stream_), angles(ids), grads, first, more...);
-    }
-    template <pairing Pairing>
-    void rebase(const auto& difference, const auto&... operands) const {
-        cordage::rebase<Pairing>(on(stream_), difference, operands...);
+        rotate_backward<Pairing>(where(), of_tokens, grads, first, more...);
     }
 
  private:
-    /// Entries of an operand's gradient to weights.
-    static index_t weights_of(const auto& operand) {
-        if constexpr (requires { operand.grad_weight; }) return std::ssize(operand.grad_weight);
-        return 0;
-    }
-
     at::Tensor computed_words(const angle_tensors& by) const {
         const at::Tensor inv_freq = detail::dense(by.inv_freq, at::kDouble);
         at::Tensor factor;

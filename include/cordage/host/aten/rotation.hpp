@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// The rotation of libtorch's tensors on the CPU and its backward pass, without autograd; serves host/aten/autograd.hpp
-// and hosts that register operators of their own.
+// The rotation of libtorch's tensors, with a norm in the same pass or without, and its backward pass, without autograd;
+// serves host/aten/autograd.hpp and hosts that register operators of their own.
 #pragma once
 
 #include <ATen/ATen.h>
 
+#include <concepts>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "cordage/host/aten/norm_tensors.hpp"
 #include "cordage/host/aten/view.hpp"
 #include "cordage/kernels.hpp"
 
@@ -39,16 +42,19 @@ struct wanted_gradients {
     bool position_ids = false;
     bool inv_freq = false;
     bool attention_factor = false;
+    bool weights = false;  ///< of the norm
 
+    /// Whether any of them is computed from y, the result of the forward pass.
     bool any() const { return position_ids || inv_freq || attention_factor; }
 };
 
 /// The results of a backward pass. A gradient that was not requested is an undefined tensor.
 struct gradient_tensors {
-    std::vector<at::Tensor> x;    ///< as x
-    at::Tensor position_ids;      ///< as position_ids, float64
-    at::Tensor inv_freq;          ///< [rotary_dim/2] float64
-    at::Tensor attention_factor;  ///< [] float64
+    std::vector<at::Tensor> x;             ///< as x
+    at::Tensor position_ids;               ///< as position_ids, float64
+    at::Tensor inv_freq;                   ///< [rotary_dim/2] float64
+    at::Tensor attention_factor;           ///< [] float64
+    std::vector<at::Tensor> weights = {};  ///< in the shapes of the norm's weights, float64; empty if not requested
 };
 
 namespace detail {
@@ -74,13 +80,32 @@ position_view<P> view_of_positions(const at::Tensor& wide) {
     const index_t tokens = wide.size(-1);
     return {wide.data_ptr<P>(), wide.dim() == 2 ? wide.size(0) : 1, tokens, tokens};
 }
-/// Calls body with a view of positions, converted to dense int64 or double.
-template <class Body>
+/// Positions of any type as dense doubles.
+inline at::Tensor positions_in_double(const at::Tensor& ids) {
+    const at::Tensor wide = dense(ids, at::kDouble);
+    if (ids.scalar_type() != at::kLong || !ids.device().is_cpu()) return wide;
+    constexpr double most = 0x1p53;
+    for (index_t i = 0; i < wide.numel(); ++i) {
+        if (const double p = wide.data_ptr<double>()[i]; !(p >= -most && p <= most)) {
+            fail<value_error>({"aten::rotate: position_ids entry ", i, " ", p,
+                               " must be at most 2^53 in magnitude in a call with a norm or a cache"});
+        }
+    }
+    return wide;
+}
+/// Calls body with a view of positions, converted to dense int64 or double; on the CPU in a call with a norm always to
+/// double, so that its kernels are compiled for one type.
+template <class Device, class Norm, class Body>
 void with_positions(const at::Tensor& ids, const Body& body) {
-    const bool is_real = ids.is_floating_point();
-    const at::Tensor wide = dense(ids, is_real ? at::kDouble : at::kLong);
-    if (is_real) return body(view_of_positions<double>(wide));
-    body(view_of_positions<std::int64_t>(wide));
+    constexpr bool is_norm_on_cpu = !std::same_as<Norm, no_norm> && Device::device == at::kCPU;
+    if (is_norm_on_cpu || ids.is_floating_point()) {
+        const at::Tensor wide = is_norm_on_cpu ? positions_in_double(ids) : dense(ids, at::kDouble);
+        return body(view_of_positions<double>(wide));
+    }
+    if constexpr (!is_norm_on_cpu) {
+        const at::Tensor wide = dense(ids, at::kLong);
+        body(view_of_positions<std::int64_t>(wide));
+    }
 }
 
 /// Calls body(operand(0), operand(1)) for two tensors, so that cos and sin are computed once, else body for each.
@@ -90,13 +115,16 @@ void for_operands_of(std::size_t count, const Operand& operand, const Body& body
     for (std::size_t i = 0; i < count; ++i) body(operand(i));
 }
 
-/// Calls body with positions and the operands of all tensors, operand<T>(i) for element type T.
-template <class Device, class Operand, class Body>
-void for_operands(const std::vector<at::Tensor>& all, const at::Tensor& ids, const Operand& operand, const Body& body) {
+/// Calls body with positions and the operands of all tensors, operand<T>(i, norms) for element type T.
+template <class Device, class Norm, class Operand, class Body>
+void for_operands(const std::vector<at::Tensor>& all, const Norm& norm, const at::Tensor& ids, const Operand& operand,
+                  const Body& body) {
     for_element_type<Device>(all[0], [&]<class T>(T) {
-        const auto of = [&](std::size_t i) { return operand.template operator()<T>(i); };
-        with_positions(ids, [&](const auto& positions) {
-            for_operands_of(all.size(), of, [&](const auto&... operands) { body(positions, operands...); });
+        with_norms<Device, T>(norm, [&](const auto& norms) {
+            const auto of = [&](std::size_t i) { return operand.template operator()<T>(i, norms); };
+            with_positions<Device, Norm>(ids, [&](const auto& positions) {
+                for_operands_of(all.size(), of, [&](const auto&... operands) { body(positions, operands...); });
+            });
         });
     });
 }
@@ -105,12 +133,6 @@ void for_operands(const std::vector<at::Tensor>& all, const at::Tensor& ids, con
 inline std::span<const double> numbers_of(const at::Tensor& inv_freq, at::Tensor& held) {
     held = dense(inv_freq, at::kDouble);
     return {held.data_ptr<double>(), static_cast<std::size_t>(held.numel())};
-}
-
-inline void check_device(const tensor_name& name, const at::Tensor& x, const at::Device& device) {
-    if (x.device() != device) {
-        fail<value_error>({"aten::rotate: ", name.text(), " on ", x.device().str(), " must be on ", device.str()});
-    }
 }
 
 /// Checks that a tensor has four dimensions, and the type and device of `like`.
@@ -184,11 +206,8 @@ inline gradient_tensors zero_gradients(const at::Tensor& x, const angle_tensors&
     if (wanted.attention_factor) out.attention_factor = at::zeros({}, numbers);
     return out;
 }
-inline rotation_gradients spans_of(const gradient_tensors& grads) {
-    const auto span = [](const at::Tensor& x) {
-        return x.defined() ? std::span(x.data_ptr<double>(), static_cast<std::size_t>(x.numel())) : std::span<double>();
-    };
-    return {span(grads.inv_freq), span(grads.position_ids), span(grads.attention_factor)};
+inline std::span<double> span_of(const at::Tensor& x) {
+    return x.defined() ? std::span(x.data_ptr<double>(), static_cast<std::size_t>(x.numel())) : std::span<double>();
 }
 
 }  // namespace detail
@@ -202,25 +221,14 @@ class on_cpu {
 
     on_cpu(const at::Tensor&, const angle_tensors& by) : basis_(make_basis(by)) {}
 
+    auto where() const { return host_threads(); }
     template <class P>
     exact_angles<P> angles(const position_view<P>& ids) const {
         return {basis_, ids};
     }
-    template <pairing Pairing, class P>
-    void forward(const position_view<P>& ids, const auto&... operands) const {
-        rotate_forward<Pairing>(host_threads(), angles(ids), operands...);
-    }
-    template <pairing Pairing, class P>
-    void backward(const position_view<P>& ids, const auto&... operands) const {
-        rotate_backward<Pairing>(host_threads(), angles(ids), operands...);
-    }
-    template <pairing Pairing, class P>
-    void backward_through(const position_view<P>& ids, const rotation_gradients& grads, const auto&... operands) const {
-        rotate_backward<Pairing>(host_threads(), angles(ids), grads, operands...);
-    }
     template <pairing Pairing>
-    void rebase(const auto& difference, const auto&... operands) const {
-        cordage::rebase<Pairing>(host_threads(), difference, operands...);
+    void backward(const auto& of_tokens, const rotation_gradients& grads, const auto&... operands) const {
+        rotate_backward<Pairing>(where(), of_tokens, grads, operands...);
     }
 
  private:
@@ -237,57 +245,76 @@ class on_cpu {
 ///
 /// @param x_in  q and k, or any number of tensors [batch, tokens, heads, head_dim] of one type: float32, float64,
 ///           float16 or bfloat16, on the CPU; any strides (copied once unless the last is 1)
+/// @param norm  norm_tensors, if heads are normalized in the same pass; integer positions on the CPU are then at most
+///           2^53 in magnitude
 /// @returns  y, new tensors in x_in's shapes; strides as of at::empty_like
-/// @throws cordage::error  as rotate_forward
+/// @throws cordage::error  as rotate_forward; for weights and epsilon that do not fit
 /// Runs on libtorch's threads (at::set_num_threads); the same bits for any number of threads.
-template <pairing Pairing, class Device = on_cpu>
-std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const angle_tensors& by) {
+template <pairing Pairing, class Device = on_cpu, detail::norm_of_tensors Norm = no_norm>
+std::vector<at::Tensor> rotation_forward(at::TensorList x_in, const angle_tensors& by, const Norm& norm = {}) {
     detail::check("x", x_in, by, Device::device);
+    detail::check_weights(x_in, norm);
     const Device on(x_in[0], by);
     const std::vector<at::Tensor> x = viewable(x_in), y = empty_like(x);
-    const auto operand = [&]<class T>(std::size_t i) { return from_to(view<const T>(x[i]), view<T>(y[i])); };
-    detail::for_operands<Device>(x, by.position_ids, operand, [&](const auto& ids, const auto&... operands) {
-        on.template forward<Pairing>(ids, operands...);
+    const auto operand = [&]<class T>(std::size_t i, const auto& norms) {
+        return norms.normalized(i, from_to(view<const T>(x[i]), view<T>(y[i])));
+    };
+    detail::for_operands<Device>(x, norm, by.position_ids, operand, [&](const auto& ids, const auto&... operands) {
+        rotate_forward<Pairing>(on.where(), on.angles(ids), operands...);
     });
     return y;
 }
 
-/// rotate_backward on tensors: the gradient to x and the requested gradients to positions, inv_freq and attention
-/// factor, in one pass.
+/// rotate_backward on tensors: the gradient to x and the requested gradients to positions, inv_freq, attention factor
+/// and weights of the norm, in one pass.
 ///
 /// @param grad_y_in  in the shapes of rotation_forward's y
-/// @param y_in       the result of rotation_forward; not read, and may be empty, if only the gradient to x is computed
+/// @param y_in       the result of rotation_forward; not read, and may be empty, if only the gradient to x is computed.
+///                   With a norm x, the input of rotation_forward, always
+/// @param norm       of rotation_forward
 /// @throws cordage::error  as rotation_forward; unless y has the type, device and shape of grad_y
-template <pairing Pairing, class Device = on_cpu>
+template <pairing Pairing, class Device = on_cpu, detail::norm_of_tensors Norm = no_norm>
 gradient_tensors rotation_backward(at::TensorList grad_y_in, at::TensorList y_in, const angle_tensors& by,
-                                   const wanted_gradients& wanted) {
+                                   const wanted_gradients& wanted, const Norm& norm = {}) {
+    constexpr bool has_norm = !std::same_as<Norm, no_norm>;
+    const bool reads_y = has_norm || wanted.any();
     detail::check("grad_y", grad_y_in, by, Device::device);
-    if (wanted.any()) {
+    if (reads_y) {
+        const char* const name = has_norm ? "x" : "y";
         if (y_in.size() != grad_y_in.size()) {
-            fail<shape_error>({"aten::rotate: y has ", y_in.size(), " tensors, must have ", grad_y_in.size()});
+            fail<shape_error>({"aten::rotate: ", name, " has ", y_in.size(), " tensors, must have ", grad_y_in.size()});
         }
-        detail::check_heads("y", y_in, "grad_y", grad_y_in[0]);
+        detail::check_heads(name, y_in, "grad_y", grad_y_in[0]);
     }
+    detail::check_weights(y_in, norm);
     const Device on(grad_y_in[0], by);
     const std::vector<at::Tensor> grad_y = viewable(grad_y_in);
-    const std::vector<at::Tensor> y = wanted.any() ? viewable(y_in) : std::vector<at::Tensor>();
+    const std::vector<at::Tensor> y = reads_y ? viewable(y_in) : std::vector<at::Tensor>();
     gradient_tensors out = detail::zero_gradients(grad_y[0], by, wanted);
     out.x = empty_like(grad_y);
-    if (wanted.any()) {
-        const auto operand = [&]<class T>(std::size_t i) {
-            return grad_through(view<const T>(grad_y[i]), view<const T>(y[i]), view<T>(out.x[i]));
-        };
-        detail::for_operands<Device>(grad_y, by.position_ids, operand, [&](const auto& ids, const auto&... operands) {
-            on.template backward_through<Pairing>(ids, detail::spans_of(out), operands...);
-        });
-    } else {
-        const auto operand = [&]<class T>(std::size_t i) {
+    if constexpr (has_norm) {
+        for (const at::Tensor& w : norm.weights) {
+            if (wanted.weights) out.weights.push_back(at::zeros(w.sizes(), w.options().dtype(at::kDouble)));
+        }
+    } else if (!wanted.any()) {
+        const auto operand = [&]<class T>(std::size_t i, const auto&) {
             return from_to(view<const T>(grad_y[i]), view<T>(out.x[i]));
         };
-        detail::for_operands<Device>(grad_y, by.position_ids, operand, [&](const auto& ids, const auto&... operands) {
-            on.template backward<Pairing>(ids, operands...);
-        });
+        detail::for_operands<Device>(grad_y, norm, by.position_ids, operand,
+                                     [&](const auto& ids, const auto&... operands) {
+                                         rotate_backward<Pairing>(on.where(), on.angles(ids), operands...);
+                                     });
+        return out;
     }
+    const rotation_gradients grads{detail::span_of(out.inv_freq), detail::span_of(out.position_ids),
+                                   detail::span_of(out.attention_factor)};
+    const auto operand = [&]<class T>(std::size_t i, const auto& norms) {
+        const auto of = grad_through(view<const T>(grad_y[i]), view<const T>(y[i]), view<T>(out.x[i]));
+        return norms.normalized(i, of, out.weights.empty() ? std::span<double>() : detail::span_of(out.weights[i]));
+    };
+    detail::for_operands<Device>(grad_y, norm, by.position_ids, operand, [&](const auto& ids, const auto&... operands) {
+        on.template backward<Pairing>(on.angles(ids), grads, operands...);
+    });
     if (wanted.position_ids) {  // positions shared by all rows have one gradient, the sum over rows
         out.position_ids = out.position_ids.sum_to_size(by.position_ids.sizes());
     }

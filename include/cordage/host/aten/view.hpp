@@ -63,6 +63,11 @@ inline void check_strided(const tensor_name& name, const at::Tensor& x) {
     if (x.layout() != at::kStrided)
         fail<value_error>({"aten: ", name.text(), " must be strided; convert it by to_dense()"});
 }
+inline void check_device(const tensor_name& name, const at::Tensor& x, const at::Device& device) {
+    if (x.device() != device) {
+        fail<value_error>({"aten::rotate: ", name.text(), " on ", x.device().str(), " must be on ", device.str()});
+    }
+}
 
 }  // namespace detail
 

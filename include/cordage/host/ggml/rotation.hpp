@@ -117,8 +117,11 @@ struct token_range {
     index_t size() const noexcept { return end - begin; }
 };
 
-/// The tokens of slice ith of nth.
-inline token_range tokens_of_slice(index_t tokens, int ith, int nth) noexcept {
+/// As above; returns the tokens of slice ith of nth, none if the first tensor has no elements.
+template <tensor_struct Tensor>
+token_range tokens_of_slice(int ith, int nth, std::initializer_list<std::pair<const char*, const Tensor*>> tensors) {
+    if (!check_slice<Tensor>(ith, nth, tensors)) return {0, 0};
+    const index_t tokens = tensors.begin()->second->ne[2];
     return {begin_of_slice(tokens, nth, ith), begin_of_slice(tokens, nth, ith + 1)};
 }
 
@@ -255,8 +258,8 @@ class rotation {
     template <tensor_struct Tensor>
     void run(const Tensor& x, const Tensor& position_ids, const Tensor& dst, int ith, int nth) const {
         check(x, position_ids, dst);
-        if (!detail::check_slice<Tensor>(ith, nth, {{"x", &x}, {"position_ids", &position_ids}, {"dst", &dst}})) return;
-        const detail::token_range part = detail::tokens_of_slice(x.ne[2], ith, nth);
+        const detail::token_range part =
+            detail::tokens_of_slice<Tensor>(ith, nth, {{"x", &x}, {"position_ids", &position_ids}, {"dst", &dst}});
         if (part.size() == 0) return;
         const auto* const ids = static_cast<const std::int32_t*>(position_ids.data) + part.begin;
         for_element_type(x, [&]<class T>(T) {
@@ -284,11 +287,8 @@ class rotation {
         detail::check_sizes(x, "x", {x.ne[0], x.ne[1], tokens, 1});
         detail::check_sizes(rows, "rows", {tokens, 1, 1, 1});
         detail::check_sizes(cache, "cache", {lanes, cache.ne[1], 1, 1});
-        if (!detail::check_slice<Tensor>(
-                ith, nth, {{"x", &x}, {"position_ids", &position_ids}, {"rows", &rows}, {"cache", &cache}})) {
-            return;
-        }
-        const detail::token_range part = detail::tokens_of_slice(tokens, ith, nth);
+        const detail::token_range part = detail::tokens_of_slice<Tensor>(
+            ith, nth, {{"x", &x}, {"position_ids", &position_ids}, {"rows", &rows}, {"cache", &cache}});
         if (part.size() == 0) return;
         const auto* const ids = static_cast<const std::int32_t*>(position_ids.data) + part.begin;
         const auto* const slots = static_cast<const std::int64_t*>(rows.data) + part.begin;

@@ -37,14 +37,6 @@ void for_each_launch(const std::tuple<O...>& operands, const F& f) {
     });
 }
 
-/// grad_x alone: the transpose of rotate_forward.
-template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
-    requires(operand_type<Operands> && ...)
-void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
-                     const Operands&... operands) {
-    rotate_on_device<Pairing, backend::adjoint>(on_device{}, function, where, angles, operands...);
-}
-
 // Whether the bases of a source, or of the first term of a sum, are in device memory.
 template <class Source>
 inline constexpr bool has_bases_on_device =
@@ -107,8 +99,8 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
 /// bits in every run and on every device of one architecture. Allocates nothing and does not synchronise. Errors and
 /// unchecked input as for rotate_on_device.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
-void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
-                     const rotation_gradients& grads, const Operands&... operands) {
+void rotate_on_device(on_device, with_gradients, const char* function, const Launcher& where, const Source& angles,
+                      const rotation_gradients& grads, const Operands&... operands) {
     static_assert(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...),
                   "cordage::rotate_backward: after the gradients write operands grad_through(grad_y, y, grad_x)");
     static_assert(
@@ -121,8 +113,8 @@ void launch_backward(on_device, const char* function, const Launcher& where, con
 /// grad_x only; needs no workspace.
 template <pairing Pairing, backend::kernel_launcher Launcher, class Source, class... Operands>
     requires(sizeof...(Operands) > 0 && (backward_operand_type<Operands> && ...))
-void launch_backward(on_device, const char* function, const Launcher& where, const Source& angles,
-                     const Operands&... operands) {
+void rotate_on_device(on_device, with_gradients, const char* function, const Launcher& where, const Source& angles,
+                      const Operands&... operands) {
     backward_on_device<Pairing>(function, where, angles, {}, operands...);
 }
 

@@ -111,7 +111,7 @@ inline constexpr bool has_device_formats<operand<X, Y, XFormat, YFormat, Norm>> 
 /// stored as a wrong number.) Allocates nothing, does not synchronise, and may be captured in a CUDA graph.
 /// Precision: as on the host; cos and sin of exact angles are within 8e-8 m, also with --use_fast_math.
 template <pairing Pairing, class Direction, backend::kernel_launcher Launcher, class Source, class... Operands>
-void rotate_on_device(on_device, const char* function, const Launcher& where, const Source& angles,
+void rotate_on_device(on_device, Direction, const char* function, const Launcher& where, const Source& angles,
                       const Operands&... given) {
     if constexpr (require_source<Source>() && require_operands<Direction, Operands...>()) {
         static_assert((std::same_as<typename Operands::compute, float> && ...), "cordage: a device rotates in float");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "cordage/host/aten/normalized.hpp"
+#include "cordage/host/aten/norm_tensors.hpp"
 
 #include <doctest/doctest.h>
 
 #include <functional>
+
+#include "cordage/host/aten/rotation.hpp"
 
 using namespace cordage;
 using aten::angle_tensors;
@@ -50,45 +52,45 @@ double largest_difference(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("host/aten/normalized: values are the formula's, of every kind of norm and type") {
+TEST_CASE("host/aten/norm_tensors: values are the formula's, of every kind of norm and type") {
     const angle_tensors by = some_angles();
     for (const int kind : {0, 1, 2, 3, 4, 5, 6, 7}) {
         norm_tensors norm = some_norm((kind & 1) != 0);
         norm.adds_one = (kind & 2) != 0;
         norm.is_after_rotation = (kind & 4) != 0;
         const std::vector<at::Tensor> x{drawn(3), drawn(1)};
-        const auto y = aten::normalized_rotation_forward<half_split>(x, norm, by);
+        const auto y = aten::rotation_forward<half_split>(x, by, norm);
         for (std::size_t i = 0; i < 2; ++i) {
             CHECK(largest_difference(y[i], formula(x[i], norm.weights[i], norm, by)) < 1e-12);
         }
         for (const at::ScalarType type : {at::kFloat, at::kHalf, at::kBFloat16}) {
             const double allowed = type == at::kFloat ? 1e-5 : type == at::kHalf ? 1e-2 : 8e-2;
-            const auto rounded =
-                aten::normalized_rotation_forward<half_split>({x[0].to(type), x[1].to(type)}, norm, by);
+            const auto rounded = aten::rotation_forward<half_split>({x[0].to(type), x[1].to(type)}, by, norm);
             CHECK((rounded[0].scalar_type() == type));
             CHECK(largest_difference(rounded[0], y[0]) < allowed);
         }
     }
 }
 
-TEST_CASE("host/aten/normalized: three tensors, one, and none of the weights are taken too") {
+TEST_CASE("host/aten/norm_tensors: three tensors, one, and none of the weights are taken too") {
     const angle_tensors by = some_angles();
     norm_tensors norm;
     const at::Tensor x = drawn(2), none = at::ones({8}, at::kDouble);
     const at::Tensor expected = formula(x, none, norm, by);
     for (const std::size_t count : {1, 3}) {
-        for (const at::Tensor& y : aten::normalized_rotation_forward<half_split>(std::vector(count, x), norm, by)) {
+        for (const at::Tensor& y : aten::rotation_forward<half_split>(std::vector(count, x), by, norm)) {
             CHECK(largest_difference(y, expected) < 1e-12);
         }
     }
 }
 
 TEST_CASE(
-    "host/aten/normalized: gradients are the formula's differences, to x, weights, frequencies, positions and factor") {
+    "host/aten/norm_tensors: gradients are the formula's differences, to x, weights, frequencies, positions and "
+    "factor") {
     const angle_tensors by = some_angles();
     norm_tensors norm = some_norm();
     const std::vector<at::Tensor> x{drawn(3), drawn(1)}, grad_y{drawn(3).flip({1}), drawn(1).flip({1})};
-    const auto grads = aten::normalized_rotation_backward<half_split>(grad_y, x, norm, by, {true, true, true}, true);
+    const auto grads = aten::rotation_backward<half_split>(grad_y, x, by, {true, true, true, true}, norm);
     const auto loss = [&](const std::vector<at::Tensor>& of, const norm_tensors& n, const angle_tensors& a) {
         double sum = 0.0;
         for (std::size_t i = 0; i < 2; ++i)
@@ -115,21 +117,21 @@ TEST_CASE(
                                                    })).epsilon(1e-6));
     CHECK((grads.position_ids.sizes() == by.position_ids.sizes()));
     CHECK((grads.inv_freq.sizes() == by.inv_freq.sizes()));
-    const auto alone = aten::normalized_rotation_backward<half_split>(grad_y, x, norm, by, {}, false);
+    const auto alone = aten::rotation_backward<half_split>(grad_y, x, by, {}, norm);
     CHECK(at::equal(alone.x[1], grads.x[1]));
     CHECK(alone.weights.empty());
     CHECK_FALSE(alone.inv_freq.defined());
 }
 
-TEST_CASE("host/aten/normalized: invalid combinations are rejected before anything is read") {
+TEST_CASE("host/aten/norm_tensors: invalid combinations are rejected before anything is read") {
     const angle_tensors by = some_angles();
     const std::vector<at::Tensor> x{drawn(3), drawn(1)};
     const auto refused = [&](const char* text, const std::vector<at::Tensor>& weights, const angle_tensors& with) {
         CAPTURE(text);
         norm_tensors norm = some_norm();
         norm.weights = weights;
-        CHECK_THROWS_WITH_AS(aten::normalized_rotation_forward<half_split>(x, norm, with), text, error);
-        CHECK_THROWS_WITH_AS(aten::normalized_rotation_backward<half_split>(x, x, norm, with, {}, true), text, error);
+        CHECK_THROWS_WITH_AS(aten::rotation_forward<half_split>(x, with, norm), text, error);
+        CHECK_THROWS_WITH_AS(aten::rotation_backward<half_split>(x, x, with, {.weights = true}, norm), text, error);
     };
     const at::Tensor w = weight_of(8);
     refused("aten::rms_norm: weights has 1 tensors, must have one for each of 2, or none", {w}, by);
@@ -147,9 +149,9 @@ TEST_CASE("host/aten/normalized: invalid combinations are rejected before anythi
         {w, w}, far);
     norm_tensors norm = some_norm(true);
     norm.weights[0] = w;
-    CHECK_THROWS_WITH_AS(aten::normalized_rotation_forward<half_split>(x, norm, by),
+    CHECK_THROWS_WITH_AS(aten::rotation_forward<half_split>(x, by, norm),
                          "aten::rms_norm: weights[0] [8] must be [heads, head_dim] = [3, 8]", shape_error);
-    CHECK_THROWS_WITH_AS(aten::normalized_rotation_backward<half_split>(x, {x[0]}, some_norm(), by, {}, true),
+    CHECK_THROWS_WITH_AS(aten::rotation_backward<half_split>(x, {x[0]}, by, {.weights = true}, some_norm()),
                          "aten::rotate: x has 1 tensors, must have 2", shape_error);
-    CHECK_THROWS_AS(aten::normalized_rotation_backward<half_split>(x, {x[1], x[0]}, some_norm(), by, {}, true), error);
+    CHECK_THROWS_AS(aten::rotation_backward<half_split>(x, {x[1], x[0]}, by, {.weights = true}, some_norm()), error);
 }

@@ -32,15 +32,13 @@ enum class element_code : std::uint8_t {
 
 /// The backend for a lane type.
 template <class Lane>
-struct backend_of_lane {
-    using type = backend::scalar;
-};
-#if defined(CORDAGE_HAS_SIMD)
-template <class Arch>
-struct backend_of_lane<xsimd::batch<float, Arch>> {
-    using type = backend::simd<Arch>;
-};
-#endif
+CORDAGE_ALWAYS_INLINE constexpr auto backend_of_lane() noexcept {
+    if constexpr (requires { typename Lane::arch_type; }) {
+        return simd<typename Lane::arch_type>{};
+    } else {
+        return scalar{};
+    }
+}
 
 /// Heads of any element type as bytes: views count bytes, and messages count elements.
 struct any_format {
@@ -68,8 +66,7 @@ struct any_format {
             if constexpr (head_format<Format, T>) {
                 format.template load_head<Lane>(elements, at, lanes, count);
             } else {
-                using how = typename backend_of_lane<Lane>::type;
-                backend::convert_lanes(how{}, format, elements, element_traits<float>{}, lanes, count);
+                convert_lanes(backend_of_lane<Lane>(), format, elements, element_traits<float>{}, lanes, count);
             }
         });
         transform<Lane>(lanes, count);
@@ -89,8 +86,7 @@ struct any_format {
             if constexpr (head_format<Format, T>) {
                 format.template store_head<Lane>(lanes, count, elements, at);
             } else {
-                using how = typename backend_of_lane<Lane>::type;
-                backend::convert_lanes(how{}, element_traits<float>{}, lanes, format, elements, count);
+                convert_lanes(backend_of_lane<Lane>(), element_traits<float>{}, lanes, format, elements, count);
             }
             to_groups<T, Format>(bytes, to, count);
         });

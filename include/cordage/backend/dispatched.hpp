@@ -63,10 +63,7 @@ template <>
 inline constexpr bool simd_detail::has_fused_multiply_add<by_table> = true;
 template <>
 inline constexpr index_t row_width<by_table, float> = 16;
-template <>
-struct maker_of_rows<dispatched> {
-    using type = simd<by_table>;
-};
+constexpr simd<by_table> maker_of_rows(dispatched) noexcept { return {}; }
 inline void write_rows_of_phases(simd<by_table>, const std::uint32_t* phases, const float* factors, index_t tokens,
                                  index_t count, float* cos, float* sin, index_t stride) noexcept {
     chosen_kernels().load()->write_rows(phases, factors, tokens, count, cos, sin, stride);
@@ -97,49 +94,39 @@ bool with_float_weights(const rms_norm<W>& norm, const heads_shape& shape, const
     return true;
 }
 
-/// Whether a table's kernels can take an operand of two formats: they stage whole heads.
-template <class X, class Y, class XFormat, class YFormat, class Norm>
-bool fits_a_stage(const operand<X, Y, XFormat, YFormat, Norm>& o) noexcept {
-    return o.shape().head_dim <= most_lanes_of_head;
-}
-
-/// Calls f with the operand of a table that does the same as `o`, and returns true; false if there is none. Of type
-/// std::true_type or std::false_type if that depends on types alone.
+/// Calls f with the operand of a table that does the same as `o`, and returns true; false if there is none. Kernels of
+/// two formats stage whole heads.
 template <class X, class Y, class XFormat, class YFormat, class Norm, class F>
-auto with_table_operand(const operand<X, Y, XFormat, YFormat, Norm>& o, const F& f) noexcept {
-    constexpr bool is_one_format = is_in_table<operand<X, Y, XFormat, YFormat>>;
-    if constexpr (!std::is_same_v<Norm, no_norm>) {
-        if constexpr (is_one_format || (known_format<XFormat, X> && known_format<YFormat, Y>)) {
-            if (!is_one_format && (!fits_a_stage(o) || (o.norm.is_rounded_between && !std::is_same_v<X, float>))) {
-                return false;
-            }
-            return with_float_weights(o.norm, o.shape(), [&](const rms_norm<float>& norm) {
-                with_table_operand(operand<X, Y, XFormat, YFormat>(o.x, o.y, o.first_lane, {}, o.is_rotated()),
-                                   [&](const auto& plain) { f(plain.normalized(norm)); });
-            });
-        } else {
-            return std::false_type{};
-        }
-    } else if constexpr (is_one_format) {
-        f(o);
-        return std::true_type{};
+bool with_table_operand(const operand<X, Y, XFormat, YFormat, Norm>& o, const F& f) noexcept {
+    using plain = operand<X, Y, XFormat, YFormat>;
+    if constexpr (is_in_table<plain> && !std::is_same_v<Norm, no_norm>) {
+        return with_float_weights(o.norm, o.shape(), [&](const rms_norm<float>& norm) {
+            f(plain(o.x, o.y, o.first_lane, {}, o.is_rotated()).normalized(norm));
+        });
     } else if constexpr (known_format<XFormat, X> && known_format<YFormat, Y>) {
-        if (!fits_a_stage(o)) return false;
-        f(any_operand<no_norm>(as_bytes(o.x), as_bytes(o.y), o.first_lane, {}, o.is_rotated()));
-        return true;
+        if (o.shape().head_dim > most_lanes_of_head) return false;
+        const any_operand<no_norm> bytes(as_bytes(o.x), as_bytes(o.y), o.first_lane, {}, o.is_rotated());
+        if constexpr (std::is_same_v<Norm, no_norm>) {
+            f(bytes);
+            return true;
+        } else {
+            if (o.norm.is_rounded_between && !std::is_same_v<X, float>) return false;
+            return with_float_weights(o.norm, o.shape(),
+                                      [&](const rms_norm<float>& norm) { f(bytes.normalized(norm)); });
+        }
     } else {
-        return std::false_type{};
+        return false;
     }
 }
 template <class T, class Format, class Norm, class F>
-auto with_table_operand(const backward_operand<T, Format, Norm>& o, const F& f) noexcept {
+bool with_table_operand(const backward_operand<T, Format, Norm>& o, const F& f) noexcept {
     using made = backward_operand<T, Format, rms_norm<float>>;
     if constexpr (!std::is_same_v<Norm, no_norm> && is_in_table<made>) {
         return with_float_weights(o.norm, o.shape(), [&](const rms_norm<float>& norm) {
             f(made{o.grad_y, o.y, o.grad_x, o.first_lane, norm, o.grad_weight, o.rotates});
         });
     } else {
-        return std::false_type{};  // those without a norm that are in a table do not come here
+        return false;  // those without a norm that are in a table do not come here
     }
 }
 
@@ -150,10 +137,7 @@ void for_each_list(const operand_list<O>& operands, const F& f) noexcept {
         f(operands);
     } else {
         for (const O& o : operands) {
-            const auto is_done = with_table_operand(o, [&](const auto& made) { with_list_of(made, f); });
-            if constexpr (!std::is_same_v<decltype(is_done), const std::true_type>) {
-                if (!is_done) with_list_of(o, f);
-            }
+            if (!with_table_operand(o, [&](const auto& made) { with_list_of(made, f); })) with_list_of(o, f);
         }
     }
 }

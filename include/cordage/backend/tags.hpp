@@ -12,16 +12,12 @@ struct scalar {};
 template <class Arch>
 struct simd {};
 
-/// The backend whose rows of cos and sin several kernels of Backend may share (simd/shared_rows.hpp); void if none may.
-template <class Backend>
-struct maker_of_rows {
-    using type = void;
-};
 template <class Real>
 class shared_rows;  // declared for builds without SIMD, such as those of nvcc
+/// The backend whose rows of cos and sin several kernels of a backend share (simd/shared_rows.hpp), if there is one.
 template <class Arch>
-struct maker_of_rows<simd<Arch>> {
-    using type = simd<Arch>;
-};
+constexpr simd<Arch> maker_of_rows(simd<Arch> backend) noexcept {
+    return backend;
+}
 
 }  // namespace cordage::backend

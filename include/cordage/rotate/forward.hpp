@@ -84,8 +84,8 @@ constexpr bool require_operands() {
 // The angles that kernels read: those of the source, or rows that several kernels share.
 template <class Backend, class Source, class First, class... More>
 constexpr auto angles_of_kernels() {
-    using maker = typename backend::maker_of_rows<Backend>::type;
-    if constexpr (std::is_void_v<maker> || (std::same_as<First, More> && ...) || has_cos_sin<Source>) {
+    constexpr bool has_maker = requires { maker_of_rows(Backend{}); };
+    if constexpr (!has_maker || (std::same_as<First, More> && ...) || has_cos_sin<Source>) {
         return std::type_identity<Source>{};
     } else {
         return std::type_identity<backend::shared_rows<typename First::compute>>{};
@@ -111,7 +111,7 @@ CORDAGE_ALWAYS_INLINE void rotate_at(Direction, const char* function, const Exec
             if constexpr (std::same_as<rows, Source>) {
                 run_tokens(call, nullptr, nullptr, begin, end);
             } else {
-                rows shared(typename backend::maker_of_rows<Backend>::type{}, angles);
+                rows shared(maker_of_rows(Backend{}), angles);
                 shared.for_each_block(
                     begin, end, [&](index_t first, index_t last) { run_tokens(call, &shared, nullptr, first, last); });
             }

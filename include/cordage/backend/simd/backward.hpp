@@ -114,24 +114,25 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<typename O::compute>& a
                 for (const O& o : operands) {
                     const auto lanes = o.lanes_of(row, token);
                     if (lanes.grad_x == nullptr) continue;
-                    const index_t done = in_vectors<Arch, Pairing, O>(
+                    in_vectors<Arch, Pairing, O>(
                         count,
                         [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                            const index_t lane = Pairing::first(first + skip, pairs);
-                            simd_detail::backward_heads<layout_of<A, Pairing, O>, Count, Pairing>(
-                                o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane,
-                                {at.cos + skip, at.sin + skip}, pairs,
-                                {.heads = o.shape().heads,
-                                 .is_long = is_long && lane == 0,
-                                 .is_prefetched = are_heads_fetched && lane == 0,
-                                 .uses_streaming_stores = is_streaming},
-                                grad_angle + skip);
+                            if constexpr (std::is_void_v<A>) {
+                                const cos_sin<real> one{at.cos[skip], -at.sin[skip]};
+                                grad_angle[skip] = backward_pair<real, Pairing>(o, row, token, first + skip, pairs, one,
+                                                                                grad_angle[skip]);
+                            } else {
+                                const index_t lane = Pairing::first(first + skip, pairs);
+                                simd_detail::backward_heads<layout_of<A, Pairing, O>, Count, Pairing>(
+                                    o, lanes.grad_y + lane, lanes.y + lane, lanes.grad_x + lane,
+                                    {at.cos + skip, at.sin + skip}, pairs,
+                                    {.heads = o.shape().heads,
+                                     .is_long = is_long && lane == 0,
+                                     .is_prefetched = are_heads_fetched && lane == 0,
+                                     .uses_streaming_stores = is_streaming},
+                                    grad_angle + skip);
+                            }
                         });
-                    for (index_t pair = done; pair < count; ++pair) {
-                        const cos_sin<real> one{at.cos[pair], -at.sin[pair]};
-                        grad_angle[pair] =
-                            backward_pair<real, Pairing>(o, row, token, first + pair, pairs, one, grad_angle[pair]);
-                    }
                 }
                 grads.add(row, token, first, count, grad_angle);
             }

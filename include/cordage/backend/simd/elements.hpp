@@ -11,11 +11,16 @@
 
 namespace cordage::backend {
 
-/// One vector of the compute type of a format.
-template <class Arch, class Format>
-using reals = xsimd::batch<typename Format::compute, Arch>;
-
 namespace elements_detail {
+
+template <class Real, class Arch>
+struct lane_of {
+    using type = xsimd::batch<Real, Arch>;
+};
+template <class Real>
+struct lane_of<Real, void> {
+    using type = Real;
+};
 
 /// The library's element type with the same bits, for a format without data members; a host's 16-bit type declares it
 /// as same_bits_as.
@@ -35,6 +40,13 @@ struct bits_of<element_traits<T>> {
 
 }  // namespace elements_detail
 
+/// One vector of numbers. The vectors of Arch = void are single numbers, as at the end of a row.
+template <class Real, class Arch>
+using lane_of = typename elements_detail::lane_of<Real, Arch>::type;
+/// One vector of the compute type of a format.
+template <class Arch, class Format>
+using reals = lane_of<typename Format::compute, Arch>;
+
 /// Whether a format is plain bfloat16, cordage's type or a host's.
 template <class Format>
 inline constexpr bool is_bfloat16 = std::is_same_v<typename elements_detail::bits_of<Format>::type, bfloat16>;
@@ -45,7 +57,9 @@ CORDAGE_ALWAYS_INLINE reals<Arch, Format> load(const Format& format, const T* x)
     using namespace simd_detail;
     using real = reals<Arch, Format>;
     using bits [[maybe_unused]] = typename elements_detail::bits_of<Format>::type;
-    if constexpr (std::is_floating_point_v<bits>) {
+    if constexpr (std::is_void_v<Arch>) {
+        return format.load(*x);
+    } else if constexpr (std::is_floating_point_v<bits>) {
         auto v = real::load_unaligned(x);
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
         asm("" : "+v"(v.data));  // otherwise GCC reloads x for each use, which is slow if unaligned
@@ -87,7 +101,9 @@ template <class Arch, class Format, class T>
 CORDAGE_ALWAYS_INLINE void store(const Format& format, const reals<Arch, Format>& v, T* y) noexcept {
     using namespace simd_detail;
     using bits [[maybe_unused]] = typename elements_detail::bits_of<Format>::type;
-    if constexpr (std::is_floating_point_v<bits>) {
+    if constexpr (std::is_void_v<Arch>) {
+        *y = format.store(v);
+    } else if constexpr (std::is_floating_point_v<bits>) {
         v.store_unaligned(y);
 #if XSIMD_WITH_AVX512F
     } else if constexpr (is_avx512<Arch> && std::is_same_v<bits, float16>) {
@@ -124,6 +140,28 @@ CORDAGE_ALWAYS_INLINE void store(const Format& format, const reals<Arch, Format>
         v.store_aligned(lanes);
         for (std::size_t i = 0; i < reals<Arch, Format>::size; ++i) y[i] = format.store(lanes[i]);
     }
+}
+
+/// A vector, or a single number, of a row of numbers.
+template <class Lane, class Real>
+CORDAGE_ALWAYS_INLINE Lane from_row(const Real* row) noexcept {
+    if constexpr (std::is_same_v<Lane, Real>) {
+        return *row;
+    } else {
+        return Lane::load_unaligned(row);
+    }
+}
+template <class Lane, class Real>
+CORDAGE_ALWAYS_INLINE void to_row(const Lane& x, Real* row) noexcept {
+    if constexpr (std::is_same_v<Lane, Real>) {
+        *row = x;
+    } else {
+        x.store_unaligned(row);
+    }
+}
+template <class Lane, class Real>
+CORDAGE_ALWAYS_INLINE void add_to_row(const Lane& x, Real* row) noexcept {
+    to_row(Lane(from_row<Lane>(row) + x), row);
 }
 
 }  // namespace cordage::backend

@@ -102,17 +102,13 @@ CORDAGE_ALWAYS_INLINE void rotate_pairs(const O& o, index_t row, index_t token, 
                                         bool are_heads_fetched) noexcept {
     const auto lanes = o.lanes_of(row, token);
     if (lanes.x == nullptr || !o.is_rotated()) return;
-    const index_t done = in_vectors<Arch, Pairing, O>(
+    in_vectors<Arch, Pairing, O>(
         count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
             const index_t lane = Pairing::first(first + skip, pairs);
             rotate_heads<layout_of<A, Pairing, O>, Count, Pairing>(
                 o, lanes.x + lane, lanes.y + lane, {at.cos + skip, at.sin + skip}, factor, pairs,
                 are_heads_fetched && lane == 0 && o.x.slots.entries == nullptr);
         });
-    for (index_t pair = done; pair < count; ++pair) {
-        const cos_sin<Real> one{at.cos[pair] * factor.cos, at.sin[pair] * factor.sin};
-        rotate_pair<Pairing>(o, row, token, first + pair, pairs, one);
-    }
 }
 
 /// Whether the result of the first step of a norm and a rotation, rounded to the type of x, can be kept in y: by the

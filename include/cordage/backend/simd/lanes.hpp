@@ -48,11 +48,15 @@ CORDAGE_ALWAYS_INLINE xsimd::batch<Real, Arch> alternating_signs() noexcept {
 
 namespace simd_detail {
 
-/// Pairs as two lanes, vectors or numbers.
-template <class Lane>
-struct pairs_of_lanes {
-    using vector = Lane;
-    using values = lane_pair<Lane>;
+/// Pairs as two vectors, of their first and of their second numbers; the formulas are those of pair/rotate.hpp.
+template <class Arch, class Real>
+struct pair_vectors {
+    using vector = lane_of<Real, Arch>;
+    using values = lane_pair<vector>;
+    using angles = cos_sin<vector>;
+    using sum_type = vector;
+    static constexpr auto pairs_each = static_cast<index_t>(sizeof(vector) / sizeof(Real));
+    static constexpr std::size_t most_in_registers = 4;
 
     static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }
     static CORDAGE_ALWAYS_INLINE values with_signs(const values& s) noexcept {
@@ -66,32 +70,34 @@ struct pairs_of_lanes {
     static CORDAGE_ALWAYS_INLINE values map_with_partner(const F& f, const values& x, const More&... more) noexcept {
         return {f(x.first, x.second, more.first...), f(x.second, x.first, more.second...)};
     }
-};
-
-/// Pairs as two vectors, of their first and of their second numbers; the formulas are those of pair/rotate.hpp.
-template <class Arch, class Real>
-struct pair_vectors : pairs_of_lanes<xsimd::batch<Real, Arch>> {
-    using vector = xsimd::batch<Real, Arch>;
-    using values = lane_pair<vector>;
-    using angles = cos_sin<vector>;
-    using sum_type = vector;
-    static constexpr index_t pairs_each = static_cast<index_t>(vector::size);
-    static constexpr std::size_t most_in_registers = 4;
-
     static CORDAGE_ALWAYS_INLINE angles load_angles(const Real* c, const Real* s, Real cos_factor,
                                                     Real sin_factor) noexcept {
-        return {vector::load_unaligned(c) * vector(cos_factor), vector::load_unaligned(s) * vector(sin_factor)};
+        return {from_row<vector>(c) * vector(cos_factor), from_row<vector>(s) * vector(sin_factor)};
     }
     static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept { return rotated(at, x); }
     static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
-        return {vector::load_unaligned(first), vector::load_unaligned(second)};
+        return {from_row<vector>(first), from_row<vector>(second)};
     }
     static CORDAGE_ALWAYS_INLINE sum_type zero() noexcept { return vector(Real(0)); }
     static CORDAGE_ALWAYS_INLINE sum_type add(const sum_type& sum, const values& g, const values& y) noexcept {
         return plus_grad_angle(sum, g, y);
     }
-    static CORDAGE_ALWAYS_INLINE void add_to(Real* out, const sum_type& sum) noexcept {
-        (vector::load_unaligned(out) + sum).store_unaligned(out);
+    static CORDAGE_ALWAYS_INLINE void add_to(Real* out, const sum_type& sum) noexcept { add_to_row(sum, out); }
+};
+
+/// The same with their loads and stores, of elements in order.
+template <class Arch, pairing Pairing, class Real>
+struct ordered_pairs : pair_vectors<Arch, Real> {
+    using values = typename ordered_pairs::values;
+
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t pairs) noexcept {
+        return {backend::load<Arch>(format, x), backend::load<Arch>(format, x + Pairing::second(0, pairs))};
+    }
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t pairs) noexcept {
+        backend::store<Arch>(format, v.first, y);
+        backend::store<Arch>(format, v.second, y + Pairing::second(0, pairs));
     }
 };
 
@@ -137,19 +143,7 @@ template <class Arch, pairing Pairing, class Real, bool EvenOdd>
 struct pair_registers;
 
 template <class Arch, class Real>
-struct pair_registers<Arch, half_split, Real, false> : simd_detail::pair_vectors<Arch, Real> {
-    using values = typename pair_registers::values;
-
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t pairs) noexcept {
-        return {backend::load<Arch>(format, x), backend::load<Arch>(format, x + pairs)};
-    }
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t pairs) noexcept {
-        backend::store<Arch>(format, v.first, y);
-        backend::store<Arch>(format, v.second, y + pairs);
-    }
-};
+struct pair_registers<Arch, half_split, Real, false> : simd_detail::ordered_pairs<Arch, half_split, Real> {};
 
 // even_odd stores require NaNs with a zero lower half; a table may contain others, so they are replaced.
 
@@ -324,9 +318,10 @@ struct operand_traits<backward_operand<T, Format, Norm>> {
 
 }  // namespace simd_detail
 
-/// The pair_registers by which an operand's pairs are rotated.
-template <class Arch, pairing Pairing, class Operand>
+/// The pair_registers by which an operand's pairs are rotated; of Arch = void for one pair.
+template <class Arch, pairing Pairing, class Operand, class Real = typename Operand::compute>
 using layout_of =
-    pair_registers<Arch, Pairing, typename Operand::compute, simd_detail::operand_traits<Operand>::are_bfloat16>;
+    std::conditional_t<std::is_void_v<Arch>, simd_detail::ordered_pairs<void, Pairing, Real>,
+                       pair_registers<Arch, Pairing, Real, simd_detail::operand_traits<Operand>::are_bfloat16>>;
 
 }  // namespace cordage::backend

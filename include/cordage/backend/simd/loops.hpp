@@ -12,32 +12,38 @@
 
 namespace cordage::backend {
 
-/// A step of `Count` vectors of Arch, as a tag.
+/// A step of `Count` vectors of Arch, as a tag; of Arch = void for one number or pair.
 template <class Arch, std::size_t Count>
 struct vectors {};
 
-/// The remainder of in_vectors, from pair `done` on.
-template <class Arch, pairing Pairing, class Operand, class Step>
-CORDAGE_ALWAYS_INLINE index_t in_single_vectors(index_t count, const Step& step, index_t done) noexcept {
-    constexpr index_t each = layout_of<Arch, Pairing, Operand>::pairs_each;
-    for (; done + each <= count; done += each) step(vectors<Arch, 1>{}, done);
-    using next = typename narrower<Arch>::type;
-    if constexpr (!std::is_void_v<next>) {
-        if (done < count) done = in_single_vectors<next, Pairing, Operand>(count, step, done);
-    }
-    return done;
+/// Calls step(vectors<A, 1>, first) for `count` numbers of a row: whole vectors, then single numbers.
+template <class Arch, class Real, class Step>
+CORDAGE_ALWAYS_INLINE void over_row(index_t count, const Step& step) noexcept {
+    constexpr auto size = static_cast<index_t>(xsimd::batch<Real, Arch>::size);
+    index_t i = 0;
+    for (; i + size <= count; i += size) step(vectors<Arch, 1>{}, i);
+    for (; i < count; ++i) step(vectors<void, 1>{}, i);
 }
 
-/// Calls step(vectors<Arch, Count>, first) for all of `count` pairs that fill vectors: first as many vectors at a time
-/// as registers hold, then single vectors, then single smaller vectors. Returns the number of processed pairs; fewer
-/// than the smallest vector remain.
+/// The remainder of in_vectors, from pair `done` on.
 template <class Arch, pairing Pairing, class Operand, class Step>
-CORDAGE_ALWAYS_INLINE index_t in_vectors(index_t count, const Step& step) noexcept {
+CORDAGE_ALWAYS_INLINE void in_single_vectors(index_t count, const Step& step, index_t done) noexcept {
+    constexpr index_t each = layout_of<Arch, Pairing, Operand>::pairs_each;
+    for (; done + each <= count; done += each) step(vectors<Arch, 1>{}, done);
+    if constexpr (!std::is_void_v<Arch>) {
+        if (done < count) in_single_vectors<typename narrower<Arch>::type, Pairing, Operand>(count, step, done);
+    }
+}
+
+/// Calls step(vectors<A, Count>, first) for `count` pairs: first as many vectors at a time as registers hold, then
+/// single vectors, then single smaller vectors, then single pairs.
+template <class Arch, pairing Pairing, class Operand, class Step>
+CORDAGE_ALWAYS_INLINE void in_vectors(index_t count, const Step& step) noexcept {
     using layout = layout_of<Arch, Pairing, Operand>;
     constexpr index_t most = static_cast<index_t>(layout::most_in_registers) * layout::pairs_each;
     index_t done = 0;
     for (; done + most <= count; done += most) step(vectors<Arch, layout::most_in_registers>{}, done);
-    return in_single_vectors<Arch, Pairing, Operand>(count, step, done);
+    in_single_vectors<Arch, Pairing, Operand>(count, step, done);
 }
 
 /// Bytes read by a call that exceed the L1 cache, where prefetches cost nothing, or the L2 cache.

@@ -18,12 +18,16 @@ namespace simd_detail {
 /// enough that the second read hits the L1 cache, enough to hide the latency of each sum.
 inline constexpr index_t heads_of_group = 16, heads_at_once = 32;
 
-/// As pair_registers, for a vector of lanes that are not rotated, and for one such lane.
+/// A step of Count vectors of a layout, as a tag. Lanes: the order of the step's lanes.
+template <class Layout, std::size_t Count, pairing Lanes>
+struct lane_step {};
+
+/// As pair_registers, for a vector of lanes that are not rotated.
 template <class Arch, class Real>
 struct unrotated_vector {
-    using vector = xsimd::batch<Real, Arch>;
+    using vector = lane_of<Real, Arch>;
     using values = vector;
-    static constexpr index_t pairs_each = static_cast<index_t>(vector::size);
+    static constexpr auto pairs_each = static_cast<index_t>(sizeof(vector) / sizeof(Real));
 
     template <class Format, class T>
     static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
@@ -34,28 +38,8 @@ struct unrotated_vector {
         backend::store<Arch>(format, v, y);
     }
     static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real*) noexcept {
-        return vector::load_unaligned(first);
+        return from_row<vector>(first);
     }
-    template <class F, class... More>
-    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
-        return f(x, more...);
-    }
-};
-template <class Real>
-struct unrotated_element {
-    using vector = Real;
-    using values = Real;
-    static constexpr index_t pairs_each = 1;
-
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
-        return format.load(*x);
-    }
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t) noexcept {
-        *y = format.store(v);
-    }
-    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real*) noexcept { return *first; }
     template <class F, class... More>
     static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
         return f(x, more...);
@@ -73,22 +57,15 @@ struct product_rows {
 
     template <class Layout>
     static CORDAGE_ALWAYS_INLINE void add(Real* row, index_t skip, const typename Layout::values& v) noexcept {
-        using vector = typename Layout::vector;
-        const auto add_at = [row](index_t i, const vector& sum) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if constexpr (std::is_same_v<vector, Real>) {
-                row[i] += sum;
-            } else {
-                (vector::load_unaligned(row + i) + sum).store_unaligned(row + i);
-            }
-        };
         if constexpr (requires { v.even.first; }) {
-            add_zipped<typename vector::arch_type>(row + skip, {v.even.first, v.odd.first});
-            add_zipped<typename vector::arch_type>(row + row_block + skip, {v.even.second, v.odd.second});
+            using arch = typename Layout::vector::arch_type;
+            add_zipped<arch>(row + skip, {v.even.first, v.odd.first});
+            add_zipped<arch>(row + row_block + skip, {v.even.second, v.odd.second});
         } else if constexpr (requires { v.first; }) {
-            add_at(IsInLaneOrder ? 2 * skip : skip, v.first);
-            add_at(IsInLaneOrder ? 2 * skip + 1 : row_block + skip, v.second);
+            add_to_row(v.first, row + (IsInLaneOrder ? 2 * skip : skip));
+            add_to_row(v.second, row + (IsInLaneOrder ? 2 * skip + 1 : row_block + skip));
         } else {
-            add_at(has_partner<Layout> ? 2 * skip : skip, v);
+            add_to_row(v, row + (has_partner<Layout> ? 2 * skip : skip));
         }
     }
 };
@@ -97,13 +74,8 @@ struct product_rows {
 template <class Layout, bool AreBfloat16, class Real>
 CORDAGE_ALWAYS_INLINE typename Layout::values coefficients(const Real* first, const Real* second) noexcept {
     using vector = typename Layout::vector;
-    const auto of = Layout::from_rows(first, second);
-    if constexpr (AreBfloat16) {
-        return Layout::map(
-            [](const vector& v) CORDAGE_ALWAYS_INLINE_LAMBDA { return lane_traits<vector>::plain_nan(v); }, of);
-    } else {
-        return of;
-    }
+    return Layout::map([](const vector& v) CORDAGE_ALWAYS_INLINE_LAMBDA { return plain_nan_if<AreBfloat16>(v); },
+                       Layout::from_rows(first, second));
 }
 
 /// a b + c of every vector of values.
@@ -169,8 +141,7 @@ CORDAGE_ALWAYS_INLINE void add_sums(lane_step<Layout, Count, Lanes>, const Opera
         for (index_t i = 0; i < 2 * heads_of_group; ++i) sums[i] += rows[i];
     } else {
         for (index_t i = 0; i < 2 * heads_of_group; i += static_cast<index_t>(vector::size)) {
-            const vector of = sums_of_rows<typename vector::arch_type>(rows + i);
-            (vector::load_unaligned(sums + i) + of).store_unaligned(sums + i);
+            add_to_row(sums_of_rows<typename vector::arch_type>(rows + i), sums + i);
         }
     }
 }
@@ -229,60 +200,37 @@ CORDAGE_ALWAYS_INLINE void heads_backward(lane_step<Layout, Count, Lanes>, const
 ///
 /// If it follows the rotation, the same with -p01 for p10 and -p10 for p01.
 ///
-/// p01: r times grad_y's first lane of a pair with x's second one, and so on.
+/// p01: r times grad_y's first lane of a pair with x's second one, and so on. One body, as fill.
 ///
 /// @param factors  as for weighted_row::fill
 /// @return the sum of w gw
 template <class Arch, pairing Pairing, class Real, bool IsInLaneOrder>
-CORDAGE_ALWAYS_INLINE Real fold_products(const product_rows<Real, IsInLaneOrder>& rows, const angle_row<Real>& at,
-                                         const Real* factors, index_t count, bool is_after, Real* grad_first,
-                                         Real* grad_second, Real* grad_angle) noexcept {
+CORDAGE_ONE_BODY Real fold_products(const product_rows<Real, IsInLaneOrder>& rows, const angle_row<Real>& at,
+                                    const Real* factors, index_t count, bool is_after, Real* grad_first,
+                                    Real* grad_second, Real* grad_angle) noexcept {
     using vector = xsimd::batch<Real, Arch>;
-    constexpr auto size = static_cast<index_t>(vector::size);
-    const auto pair_of = [](const auto& zero, const Real* row, index_t i, auto is_in_lane_order,
-                            index_t second) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        using lanes = std::remove_cvref_t<decltype(zero)>;
-        if constexpr (std::is_same_v<lanes, Real>) {
-            return is_in_lane_order ? lane_pair<lanes>{row[2 * i], row[2 * i + 1]}
-                                    : lane_pair<lanes>{row[i], row[second + i]};
-        } else if constexpr (is_in_lane_order) {
-            const auto of = unzip<Arch>(row + 2 * i);
-            return lane_pair<lanes>{of.even, of.odd};
-        } else {
-            return lane_pair<lanes>{lanes::load_unaligned(row + i), lanes::load_unaligned(row + second + i)};
-        }
-    };
-    const auto fold = [&](const auto& zero, index_t i, const auto& load, const auto& put) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        using lanes = std::remove_cvref_t<decltype(zero)>;
-        const std::bool_constant<IsInLaneOrder> of_rows;
-        const std::bool_constant<std::is_same_v<Pairing, interleaved>> of_factors;
-        const lanes c = load(at.cos + i), s = load(at.sin + i);
-        const lane_pair<lanes> w = pair_of(zero, factors, i, of_factors, count);
-        const lane_pair<lanes> same = pair_of(zero, rows.same, i, of_rows, row_block);
-        const lane_pair<lanes> cross = pair_of(zero, rows.cross, i, of_rows, row_block);
+    vector sums(Real(0));
+    Real sum(0);
+    over_row<Arch, Real>(count, [&]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        using lanes = lane_of<Real, A>;
+        const lanes zero(Real(0)), c = from_row<lanes>(at.cos + i), s = from_row<lanes>(at.sin + i);
+        const auto w = pairs_of_row<A, std::is_same_v<Pairing, interleaved>>(factors, i, count);
+        const auto same = pairs_of_row<A, IsInLaneOrder>(rows.same, i, row_block);
+        const auto cross = pairs_of_row<A, IsInLaneOrder>(rows.cross, i, row_block);
         const lanes p10 = is_after ? lanes(zero - cross.first) : cross.second;
         const lanes p01 = is_after ? lanes(zero - cross.second) : cross.first;
         const lanes gw0 = c * same.first + s * p10, gw1 = c * same.second - s * p01;
-        put(grad_first + i, gw0);
-        put(grad_second + i, gw1);
-        put(grad_angle + i,
-            load(grad_angle + i) + (w.first * (c * p10 - s * same.first) - w.second * (c * p01 + s * same.second)));
-        return lanes(w.first * gw0 + w.second * gw1);
-    };
-    vector sums(Real(0));
-    Real sum(0);
-    index_t i = 0;
-    for (; i + size <= count; i += size) {
-        sums += fold(
-            vector(Real(0)), i,
-            [](const Real* from) CORDAGE_ALWAYS_INLINE_LAMBDA { return vector::load_unaligned(from); },
-            [](Real* to, const vector& v) CORDAGE_ALWAYS_INLINE_LAMBDA { v.store_unaligned(to); });
-    }
-    for (; i < count; ++i) {
-        sum += fold(
-            Real(0), i, [](const Real* from) CORDAGE_ALWAYS_INLINE_LAMBDA { return *from; },
-            [](Real* to, Real number) CORDAGE_ALWAYS_INLINE_LAMBDA { *to = number; });
-    }
+        to_row(gw0, grad_first + i);
+        to_row(gw1, grad_second + i);
+        add_to_row(lanes(w.first * (c * p10 - s * same.first) - w.second * (c * p01 + s * same.second)),
+                   grad_angle + i);
+        const lanes of_weights = w.first * gw0 + w.second * gw1;
+        if constexpr (std::is_void_v<A>) {
+            sum += of_weights;
+        } else {
+            sums += of_weights;
+        }
+    });
     alignas(64) Real lanes[vector::size];
     sums.store_aligned(lanes);
     for (const Real lane : lanes) sum += lane;
@@ -340,14 +288,11 @@ CORDAGE_ONE_BODY void backward_normalized(simd<Arch>, const token_angles<Real>& 
     };
     // step(kind of step, pairs before it in the block, its first lane) for a block, and for unrotated lanes.
     const auto steps_of_block = [&](index_t first, index_t count, const auto& step) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const index_t done = in_vectors<Arch, Pairing, Operand>(
+        in_vectors<Arch, Pairing, Operand>(
             count, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
                 step(lane_step<layout_of<A, Pairing, Operand>, Count, Pairing>{}, skip,
                      Pairing::first(first + skip, pairs));
             });
-        for (index_t pair = done; pair < count; ++pair) {
-            step(lane_step<one_pair<Pairing, real>, 1, Pairing>{}, pair, Pairing::first(first + pair, pairs));
-        }
     };
     const auto for_each_other_block = [&](index_t head, const auto& step,
                                           const auto& done) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -355,13 +300,9 @@ CORDAGE_ONE_BODY void backward_normalized(simd<Arch>, const token_angles<Real>& 
             const index_t last = std::min(lane + row_block, lane < begin ? begin : head_dim);
             weighted_row<real> others;
             write_factors<Arch>(norm, head, lane, head_dim, last - lane, others.first_cos);
-            index_t i = lane;
-            for (; i + size <= last; i += size) {
-                step(lane_step<unrotated_vector<Arch, real>, 1, half_split>{}, others, i - lane, i - begin);
-            }
-            for (; i < last; ++i) {
-                step(lane_step<unrotated_element<real>, 1, half_split>{}, others, i - lane, i - begin);
-            }
+            over_row<Arch, real>(last - lane, [&]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                step(lane_step<unrotated_vector<A, real>, 1, half_split>{}, others, i, lane + i - begin);
+            });
             done(lane, last);
             lane = last == begin && pairs > 0 ? end : last;
         }

@@ -17,10 +17,9 @@ namespace cordage::backend {
 template <class Arch, class InFormat, class In, class OutFormat, class Out>
 CORDAGE_ALWAYS_INLINE void convert_lanes(simd<Arch>, const InFormat& in, const In* from, const OutFormat& out, Out* to,
                                          index_t count) noexcept {
-    constexpr auto size = static_cast<index_t>(reals<Arch, InFormat>::size);
-    index_t i = 0;
-    for (; i + size <= count; i += size) store<Arch>(out, load<Arch>(in, from + i), to + i);
-    convert_lanes(scalar{}, in, from + i, out, to + i, count - i);
+    over_row<Arch, typename InFormat::compute>(
+        count, [&]<class A>(vectors<A, 1>, index_t i)
+                   CORDAGE_ALWAYS_INLINE_LAMBDA { store<A>(out, load<A>(in, from + i), to + i); });
 }
 
 namespace simd_detail {
@@ -150,22 +149,19 @@ CORDAGE_ONE_BODY void add_squares(const Format& format, const T* x, index_t stri
 template <class Arch, class Norm, class Real>
 CORDAGE_ALWAYS_INLINE void write_factors(const Norm& norm, index_t head, index_t first, index_t head_dim, index_t count,
                                          Real* factors) noexcept {
-    using vector = xsimd::batch<Real, Arch>;
-    constexpr auto size = static_cast<index_t>(vector::size);
+    using format = element_traits<typename Norm::element>;
     const typename Norm::element* weight = norm.weight_of(head, head_dim);
     if (weight == nullptr) {
         std::fill_n(factors, count, Real(1));
-        return;
+    } else if constexpr (std::is_same_v<typename format::compute, Real>) {
+        over_row<Arch, Real>(count, [&]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            using lane = lane_of<Real, A>;
+            to_row(lane(load<A>(format{}, weight + first + i) + lane(norm.template weight_offset<Real>())),
+                   factors + i);
+        });
+    } else {
+        for (index_t i = 0; i < count; ++i) factors[i] = norm.template factor<Real>(head, first + i, head_dim);
     }
-    const vector one(norm.template weight_offset<Real>());
-    index_t i = 0;
-    if constexpr (std::is_same_v<typename element_traits<typename Norm::element>::compute, Real>) {
-        for (; i + size <= count; i += size) {
-            (load<Arch>(element_traits<typename Norm::element>{}, weight + first + i) + one)
-                .store_unaligned(factors + i);
-        }
-    }
-    for (; i < count; ++i) factors[i] = norm.template factor<Real>(head, first + i, head_dim);
 }
 
 /// The factors of `count` pairs from pair `first` on; the pairs begin at lane `begin`: [2 count], in the order of
@@ -182,29 +178,20 @@ CORDAGE_ALWAYS_INLINE void write_factors_of_pairs(const Norm& norm, index_t head
     }
 }
 
-/// As pair_registers, for one pair.
-template <pairing Pairing, class Real>
-struct one_pair : pairs_of_lanes<Real> {
-    using values = lane_pair<Real>;
-    static constexpr index_t pairs_each = 1;
-
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t pairs) noexcept {
-        return {format.load(x[0]), format.load(x[Pairing::second(0, pairs)])};
+/// The two numbers of pairs i, ... of a row: neighbours if the row is in the order of an interleaved head, else the
+/// second ones `second` after the first ones.
+template <class Arch, bool AreNeighbours, class Real>
+CORDAGE_ALWAYS_INLINE lane_pair<lane_of<Real, Arch>> pairs_of_row(const Real* row, index_t i, index_t second) noexcept {
+    using lane = lane_of<Real, Arch>;
+    if constexpr (!AreNeighbours) {
+        return {from_row<lane>(row + i), from_row<lane>(row + second + i)};
+    } else if constexpr (std::is_void_v<Arch>) {
+        return {row[2 * i], row[2 * i + 1]};
+    } else {
+        const auto of = unzip<Arch>(row + 2 * i);
+        return {of.even, of.odd};
     }
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t pairs) noexcept {
-        y[0] = format.store(v.first);
-        y[Pairing::second(0, pairs)] = format.store(v.second);
-    }
-    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real* second) noexcept {
-        return {*first, *second};
-    }
-};
-
-/// A step of Count vectors of a layout, as a tag. Lanes: the order of the step's lanes.
-template <class Layout, std::size_t Count, pairing Lanes>
-struct lane_step {};
+}
 
 /// The same number in every vector of values.
 template <class Layout, class Real>
@@ -231,36 +218,20 @@ template <class Real>
 struct weighted_row {
     alignas(64) Real first_cos[row_block], first_sin[row_block], second_cos[row_block], second_sin[row_block];
 
+    /// One body, since GCC 12 keeps its vectors on the stack within long functions.
     /// @param factors  of the row's lanes: [2 count] in the order of the lanes
     template <class Arch, pairing Pairing>
-    CORDAGE_ALWAYS_INLINE void fill(const angle_row<Real>& at, index_t count, bool is_after,
-                                    const Real* factors) noexcept {
-        using vector = xsimd::batch<Real, Arch>;
-        constexpr auto size = static_cast<index_t>(vector::size);
-        const auto write = [&]<class Layout>(Layout, index_t i, const typename Layout::values& w,
-                                             const auto& put) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            const auto by = weighted<Layout>(Layout::from_rows(at.cos + i, at.cos + i),
-                                             Layout::from_rows(at.sin + i, at.sin + i), w, is_after);
-            put(first_cos + i, by.cos.first);
-            put(first_sin + i, by.sin.first);
-            put(second_cos + i, by.cos.second);
-            put(second_sin + i, by.sin.second);
-        };
-        index_t i = 0;
-        for (; i + size <= count; i += size) {
-            const auto put = [](Real* row, const vector& v) CORDAGE_ALWAYS_INLINE_LAMBDA { v.store_unaligned(row); };
-            if constexpr (std::is_same_v<Pairing, half_split>) {
-                write(pair_vectors<Arch, Real>{}, i,
-                      {vector::load_unaligned(factors + i), vector::load_unaligned(factors + count + i)}, put);
-            } else {
-                const auto w = unzip<Arch>(factors + 2 * i);
-                write(pair_vectors<Arch, Real>{}, i, {w.even, w.odd}, put);
-            }
-        }
-        for (; i < count; ++i) {
-            write(one_pair<Pairing, Real>{}, i, {factors[Pairing::first(i, count)], factors[Pairing::second(i, count)]},
-                  [](Real* row, Real number) CORDAGE_ALWAYS_INLINE_LAMBDA { *row = number; });
-        }
+    CORDAGE_ONE_BODY void fill(const angle_row<Real>& at, index_t count, bool is_after, const Real* factors) noexcept {
+        over_row<Arch, Real>(count, [&]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            using layout = pair_vectors<A, Real>;
+            const auto w = pairs_of_row<A, std::is_same_v<Pairing, interleaved>>(factors, i, count);
+            const auto by = weighted<layout>(layout::from_rows(at.cos + i, at.cos + i),
+                                             layout::from_rows(at.sin + i, at.sin + i), w, is_after);
+            to_row(by.cos.first, first_cos + i);
+            to_row(by.sin.first, first_sin + i);
+            to_row(by.cos.second, second_cos + i);
+            to_row(by.sin.second, second_sin + i);
+        });
     }
 };
 
@@ -290,14 +261,11 @@ CORDAGE_ALWAYS_INLINE typename Layout::values factors_of(const Norm& norm, index
 template <class Arch, class XFormat, class X, class YFormat, class Y, class Real>
 CORDAGE_ALWAYS_INLINE void write_normalized(const XFormat& x_format, const X* x, const YFormat& y_format, Y* y, Real r,
                                             const Real* factors, index_t count) noexcept {
-    using vector = xsimd::batch<Real, Arch>;
-    constexpr auto size = static_cast<index_t>(vector::size);
-    index_t i = 0;
-    for (; i + size <= count; i += size) {
-        const vector n = load<Arch>(x_format, x + i) * vector(r) * vector::load_unaligned(factors + i);
-        store<Arch>(y_format, n, y + i);
-    }
-    for (; i < count; ++i) y[i] = y_format.store(x_format.load(x[i]) * r * factors[i]);
+    over_row<Arch, Real>(count, [&]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+        using lane = lane_of<Real, A>;
+        const lane n = load<A>(x_format, x + i) * lane(r) * from_row<lane>(factors + i);
+        store<A>(y_format, n, y + i);
+    });
 }
 
 /// Rotates Count vectors of pairs of `heads` heads and multiplies each head by its r.
@@ -425,18 +393,13 @@ CORDAGE_ONE_BODY void rotate_normalized(simd<Arch>, const token_angles<Real>& an
         for (index_t first = 0; first < pairs; first += row_block) {
             const index_t in_row = std::min(row_block, pairs - first);
             const angle_row<real> at = rows(row, token, first, in_row);
-            const auto rotate = [&]<class Layout, std::size_t Count>(lane_step<Layout, Count, Pairing>, index_t skip)
-                                    CORDAGE_ALWAYS_INLINE_LAMBDA {
-                                        const index_t lane = Pairing::first(first + skip, pairs);
-                                        rotate_weighted<Layout, Count, Pairing>(
-                                            o, x + lane, y + lane, {at.cos + skip, at.sin + skip}, head, begin + lane,
-                                            pairs, inverse_rms, some, is_long && lane == 0 ? o.x.token_stride : 0);
-                                    };
-            const index_t done = in_vectors<Arch, Pairing, Operand>(
+            in_vectors<Arch, Pairing, Operand>(
                 in_row, [&]<class A, std::size_t Count>(vectors<A, Count>, index_t skip) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                    rotate(lane_step<layout_of<A, Pairing, Operand>, Count, Pairing>{}, skip);
+                    const index_t lane = Pairing::first(first + skip, pairs);
+                    rotate_weighted<layout_of<A, Pairing, Operand>, Count, Pairing>(
+                        o, x + lane, y + lane, {at.cos + skip, at.sin + skip}, head, begin + lane, pairs, inverse_rms,
+                        some, is_long && lane == 0 ? o.x.token_stride : 0);
                 });
-            for (index_t i = done; i < in_row; ++i) rotate(lane_step<one_pair<Pairing, real>, 1, Pairing>{}, i);
         }
         const auto write_lanes = [&](index_t first, index_t last) CORDAGE_ALWAYS_INLINE_LAMBDA {  // unrotated lanes
             alignas(64) real factors[2 * row_block];

@@ -14,11 +14,11 @@ namespace cordage::backend {
 namespace elements_detail {
 
 template <class Real, class Arch>
-struct lane_of {
+struct lane_type {
     using type = xsimd::batch<Real, Arch>;
 };
 template <class Real>
-struct lane_of<Real, void> {
+struct lane_type<Real, void> {
     using type = Real;
 };
 
@@ -42,10 +42,10 @@ struct bits_of<element_traits<T>> {
 
 /// One vector of numbers. The vectors of Arch = void are single numbers, as at the end of a row.
 template <class Real, class Arch>
-using lane_of = typename elements_detail::lane_of<Real, Arch>::type;
+using lane_type = typename elements_detail::lane_type<Real, Arch>::type;
 /// One vector of the compute type of a format.
 template <class Arch, class Format>
-using reals = lane_of<typename Format::compute, Arch>;
+using reals = lane_type<typename Format::compute, Arch>;
 
 /// Whether a format is plain bfloat16, cordage's type or a host's.
 template <class Format>

@@ -51,7 +51,7 @@ namespace simd_detail {
 /// Pairs as two vectors, of their first and of their second numbers; the formulas are those of pair/rotate.hpp.
 template <class Arch, class Real>
 struct pair_vectors {
-    using vector = lane_of<Real, Arch>;
+    using vector = lane_type<Real, Arch>;
     using values = lane_pair<vector>;
     using angles = cos_sin<vector>;
     using sum_type = vector;

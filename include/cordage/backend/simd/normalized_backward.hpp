@@ -25,7 +25,7 @@ struct lane_step {};
 /// As pair_registers, for a vector of lanes that are not rotated.
 template <class Arch, class Real>
 struct unrotated_vector {
-    using vector = lane_of<Real, Arch>;
+    using vector = lane_type<Real, Arch>;
     using values = vector;
     static constexpr auto pairs_each = static_cast<index_t>(sizeof(vector) / sizeof(Real));
 
@@ -212,7 +212,7 @@ CORDAGE_ONE_BODY Real fold_products(const product_rows<Real, IsInLaneOrder>& row
     vector sums(Real(0));
     Real sum(0);
     over_row<Arch, Real>(count, [&]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        using lanes = lane_of<Real, A>;
+        using lanes = lane_type<Real, A>;
         const lanes zero(Real(0)), c = from_row<lanes>(at.cos + i), s = from_row<lanes>(at.sin + i);
         const auto w = pairs_of_row<A, std::is_same_v<Pairing, interleaved>>(factors, i, count);
         const auto same = pairs_of_row<A, IsInLaneOrder>(rows.same, i, row_block);

@@ -155,7 +155,7 @@ CORDAGE_ALWAYS_INLINE void write_factors(const Norm& norm, index_t head, index_t
         std::fill_n(factors, count, Real(1));
     } else if constexpr (std::is_same_v<typename format::compute, Real>) {
         over_row<Arch, Real>(count, [&]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            using lane = lane_of<Real, A>;
+            using lane = lane_type<Real, A>;
             to_row(lane(load<A>(format{}, weight + first + i) + lane(norm.template weight_offset<Real>())),
                    factors + i);
         });
@@ -181,8 +181,9 @@ CORDAGE_ALWAYS_INLINE void write_factors_of_pairs(const Norm& norm, index_t head
 /// The two numbers of pairs i, ... of a row: neighbours if the row is in the order of an interleaved head, else the
 /// second ones `second` after the first ones.
 template <class Arch, bool AreNeighbours, class Real>
-CORDAGE_ALWAYS_INLINE lane_pair<lane_of<Real, Arch>> pairs_of_row(const Real* row, index_t i, index_t second) noexcept {
-    using lane = lane_of<Real, Arch>;
+CORDAGE_ALWAYS_INLINE lane_pair<lane_type<Real, Arch>> pairs_of_row(const Real* row, index_t i,
+                                                                    index_t second) noexcept {
+    using lane = lane_type<Real, Arch>;
     if constexpr (!AreNeighbours) {
         return {from_row<lane>(row + i), from_row<lane>(row + second + i)};
     } else if constexpr (std::is_void_v<Arch>) {
@@ -262,7 +263,7 @@ template <class Arch, class XFormat, class X, class YFormat, class Y, class Real
 CORDAGE_ALWAYS_INLINE void write_normalized(const XFormat& x_format, const X* x, const YFormat& y_format, Y* y, Real r,
                                             const Real* factors, index_t count) noexcept {
     over_row<Arch, Real>(count, [&]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        using lane = lane_of<Real, A>;
+        using lane = lane_type<Real, A>;
         const lane n = load<A>(x_format, x + i) * lane(r) * from_row<lane>(factors + i);
         store<A>(y_format, n, y + i);
     });

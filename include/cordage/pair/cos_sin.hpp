@@ -116,5 +116,8 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE cos_sin<Lane> cos_sin_of_phase32(
     const cos_sin<Lane> at = cos_sin_of_turns(Lane(lane::from_signed(phase - quarter) * Lane(0x1p-32f)));
     return pair_detail::plus_quarter_turns<31>(t, at);
 }
+/// Takes the upper word of a phase, not its 64 bits, of which it would read the lower word.
+template <class Lane>
+cos_sin<Lane> cos_sin_of_phase32(std::uint64_t) = delete;  // write static_cast<std::uint32_t>(phase >> 32)
 
 }  // namespace cordage

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "cordage/core/config.hpp"
@@ -63,9 +64,35 @@ template <class P>
 concept has_attention_factor_vjp = requires(const P& p, const rope_config& c, double t, double grad,
                                             std::span<double> out) { p.attention_factor_vjp(c, t, grad, out); };
 
+namespace policy_detail {
+
+/// An optional function with other arguments, or without its other half, would be ignored: it does not compile.
+template <class P>
+constexpr void require_optional_functions() {
+    constexpr auto is_function = []<class Member>(Member) { return std::is_member_function_pointer_v<Member>; };
+    if constexpr (!has_attention_factor<P> && requires { &P::attention_factor; }) {
+        static_assert(!is_function(&P::attention_factor),
+                      "cordage: a policy with an attention factor needs 'double attention_factor(const rope_config&, "
+                      "double t) const' and 'double attention_factor_rate(const rope_config&, double t) const', dm/dt");
+    }
+    if constexpr (!has_attention_factor_vjp<P> && requires { &P::attention_factor_vjp; }) {
+        static_assert(!is_function(&P::attention_factor_vjp),
+                      "cordage: a policy's attention_factor_vjp is 'void attention_factor_vjp(const rope_config&, "
+                      "double t, double grad, std::span<double> grad_parameters) const'");
+    }
+    if constexpr (
+        !requires(const P& p, const rope_config& c) { p.validate(c); } && requires { &P::validate; }) {
+        static_assert(!is_function(&P::validate),
+                      "cordage: a policy's check is 'void validate(const rope_config&) const'");
+    }
+}
+
+}  // namespace policy_detail
+
 /// Calls the policy's own check of its parameters, if it has one.
 template <scaling_policy Policy>
 void validate(const Policy& policy, const rope_config& config) {
+    policy_detail::require_optional_functions<Policy>();
     validate(config);
     if constexpr (requires { policy.validate(config); }) policy.validate(config);
 }
@@ -111,6 +138,7 @@ void log_alpha_rate(const Policy& policy, const rope_config& config, double t, s
 /// The policy's attention factor m(t), 1 if it defines none. Throws value_error unless t is finite and >= 1.
 template <scaling_policy Policy>
 double attention_factor(const Policy& policy, const rope_config& config, double t) {
+    policy_detail::require_optional_functions<Policy>();
     validate_ratio({"attention_factor: t"}, t);
     if constexpr (has_attention_factor<Policy>) return policy.attention_factor(config, t);
     return 1.0;

@@ -91,6 +91,12 @@ void check_rotation(const hf::layer_rotation& rotation, const auto& position_ids
     CHECK(y.lanes == q.lanes);
     CHECK(rotated_key.lanes == k.lanes);
     CHECK(stored_v.lanes == v.lanes);
+    // Queries alone, of a layer that shares the keys of another.
+    heads_of_test alone(q_heads, head_dim), by_thread(q_heads, head_dim);
+    rotation.rotate(position_ids, in_place(alone.view()));
+    rotation.rotate(pool, position_ids, in_place(by_thread.view()));
+    CHECK(alone.lanes == q.lanes);
+    CHECK(by_thread.lanes == q.lanes);
 }
 
 std::vector<double> powers(index_t pairs, double base) {

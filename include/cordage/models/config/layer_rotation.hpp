@@ -72,27 +72,28 @@ class layer_rotation {
     /// rotate.
     const cordage::basis* basis_of_keys() const noexcept { return basis_ ? &*basis_ : nullptr; }
 
-    /// Rotates q and k, and multiplies the queries by their factors, which are rounded to q's type after the rotation.
-    /// A layer that does not rotate copies both.
+    /// Rotates q, k and others, and multiplies the queries by their factors, which are rounded to q's type after the
+    /// rotation. A layer that does not rotate copies them.
     ///
     ///   rotation.rotate(position_ids, in_place(q), from_to(k, in_slots(cache, slots, 1, tokens)));
     ///   rotation.rotate(pool, position_ids, in_place(q), in_place(k), from_to(v, v_cache).unrotated());
+    ///   rotation.rotate(position_ids, in_place(q));     // a layer that shares the keys of another
     ///
     /// @param position_ids  as for exact_angles; for a rule with axes also [axes, batch, tokens] (axis_major). Text has
     ///                      the same position on all axes, so that positions of one axis serve it
-    /// @param q, k          operands without a first lane, as rotate_forward takes them; q is of elements. Heads with
-    ///                      the rotated lanes alone (DeepSeek's) are recognised by their size
-    /// @param others        further operands of the same pass, such as v, unrotated
+    /// @param q             queries: an operand of elements, as rotate_forward takes it, without a first lane
+    /// @param others        k and further operands of the same pass, such as v, unrotated; heads with the rotated lanes
+    ///                      alone (DeepSeek's) are recognised by their size
     /// @throws value_error, shape_error  as rotate_forward; where queries have a temperature, for positions below 0 or
     ///                                   of several axes; before anything is written
-    template <class Row, class Q, class K, class... Others>
+    template <class Row, class Q, class... Others>
         requires(!executor<Row>)
-    void rotate(Row&& position_ids, const Q& q, const K& k, const Others&... others) const {
-        rotate(serial{}, std::forward<Row>(position_ids), q, k, others...);
+    void rotate(Row&& position_ids, const Q& q, const Others&... others) const {
+        rotate(serial{}, std::forward<Row>(position_ids), q, others...);
     }
-    template <executor Executor, class Row, class Q, class K, class... Others>
-    void rotate(const Executor& where, Row&& position_ids, const Q& q, const K& k, const Others&... others) const {
-        static_assert(operand_type<Q> && operand_type<K> && (operand_type<Others> && ...),
+    template <executor Executor, class Row, class Q, class... Others>
+    void rotate(const Executor& where, Row&& position_ids, const Q& q, const Others&... others) const {
+        static_assert(operand_type<Q> && (operand_type<Others> && ...),
                       "cordage: after the positions write operands: rotate(ids, in_place(q_view), in_place(k_view))");
         const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
         check_queries(ids, q);
@@ -100,12 +101,11 @@ class layer_rotation {
             const basis at_rest({0.0});
             position_view of_one_axis = ids;
             of_one_axis.axes = 1;
-            rotate_forward<half_split>(where, exact_angles(at_rest, of_one_axis), q.unrotated(), k.unrotated(),
-                                       others.unrotated()...);
+            rotate_forward<half_split>(where, exact_angles(at_rest, of_one_axis), q.unrotated(), others.unrotated()...);
         } else if (is_interleaved_) {
-            rotate_pairs<interleaved>(where, ids, on_lanes(q), on_lanes(k), on_lanes(others)...);
+            rotate_pairs<interleaved>(where, ids, on_lanes(q), on_lanes(others)...);
         } else {
-            rotate_pairs<half_split>(where, ids, on_lanes(q), on_lanes(k), on_lanes(others)...);
+            rotate_pairs<half_split>(where, ids, on_lanes(q), on_lanes(others)...);
         }
         if (temperature_ || by_head_ || query_factor_ != 1.0) multiply(where, ids, q.y);
     }

@@ -126,11 +126,11 @@ def speed_gpu():
               ("rotate, store in fp8", "to fp8, ", [("FlashInfer", RED, ["flashinfer fused"])])]
     width, gap, low, high = 150, 24, 0.6, 5.0
     body = text(12, 20, "Time of other packages on an H200, bfloat16, half_split; cordage = 1 (logarithmic)", " font-weight='bold'")
-    x = 12
-    for name, colour, _ in panels[0][2]:
-        body += line(x, 36, x + 16, 36, f" stroke-width='2' stroke='{colour}'") + text(x + 20, 40, name, f" fill='{colour}'")
-        x += 34 + 6.6 * len(name)
-    body += line(x, 36, x + 16, 36, f" stroke-width='2' stroke='{BLUE}'") + text(x + 20, 40, "cordage", f" fill='{BLUE}'")
+    left = 12
+    for name, colour, _ in panels[0][2] + [("cordage", BLUE, [])]:
+        body += line(left, 36, left + 16, 36, f" stroke-width='2' stroke='{colour}'")
+        body += text(left + 20, 40, name, f" fill='{colour}'")
+        left += 34 + 6.6 * len(name)
     y = lambda value: BOTTOM - (BOTTOM - 76) * math.log(value / low) / math.log(high / low)
     for p, (title, prefix, curves) in enumerate(panels):
         x0 = 40 + p * (width + gap)

@@ -280,3 +280,29 @@ TEST_CASE("models/config/layer_rotation: what a rule lacks is an error that says
                          "hf::with_weights",
                          value_error);
 }
+
+// Once, the first half of each head of twice the size was rotated, and a view without heads ended the call in silence.
+TEST_CASE("models/config/layer_rotation: heads of another size than the config's, or none, are an error") {
+    const auto refuse = [](const hf::layer_rotation& rotation, heads_of_test q, heads_of_test k, const char* text) {
+        const auto before = q.lanes;
+        CHECK_THROWS_WITH_AS(rotation.rotate(from_40, in_place(q.view()), in_place(k.view())), text, shape_error);
+        CHECK(q.lanes == before);
+    };
+    const hf::layer_rotation llama(hf::read_config(config_of("llama", R"("head_dim": 16)")).at(0), 3);
+    refuse(llama, {4, 32}, {2, 32}, "layer_rotation: head_dim 32 of [1, 3, 4, 32] must be the config's 16");
+    refuse(llama, {4, 16}, {2, 8}, "layer_rotation: head_dim 8 of [1, 3, 2, 8] must be the config's 16");
+    const hf::layer_rotation deepseek(
+        hf::read_config(config_of("deepseek_v3", R"("qk_rope_head_dim": 8, "qk_nope_head_dim": 16)")).at(0), 3);
+    refuse(deepseek, {4, 24}, {2, 32},
+           "layer_rotation: head_dim 32 of [1, 3, 2, 32] must be the config's 24, or its 8 rotated lanes alone");
+
+    heads_of_test q(4, 16), none(0, 16);
+    none.lanes = {1.0f};
+    CHECK_THROWS_WITH_AS(llama.rotate(from_40, in_place(q.view()), in_place(none.view())),
+                         "layer_rotation: heads 0 of [1, 3, 0, 16] must be >= 1, or the data nullptr", shape_error);
+    CHECK_THROWS_AS(hf::layer_rotation(hf::model_ropes::unrotated_layer(), 3).rotate(from_40, in_place(none.view())),
+                    shape_error);
+    llama.rotate(from_40, in_place(q.view()), in_place(token_major<float>(nullptr, none.view().shape)));
+    const std::vector<int> nowhere;
+    llama.rotate(nowhere, in_place(token_major(none.lanes.data(), {.heads = 4, .head_dim = 16})));
+}

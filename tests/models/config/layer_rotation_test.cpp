@@ -257,9 +257,13 @@ TEST_CASE("models/config/layer_rotation: what a rule lacks is an error that says
     const auto own = hf::read_config(config_of("somebody_s", R"("head_dim": 16, "rope_theta": 100.0)"));
     CHECK_THROWS_WITH_AS(hf::layer_rotation(own.at(0), 3),
                          "layer_rotation: rule.layout is unknown, since the config does not tell it; it must be set to "
-                         "half_split or interleaved, as the model's code pairs lanes",
+                         "half_split or interleaved, as the model's code pairs lanes: auto rule = model.at(layer); "
+                         "rule.layout = hf::pair_layout::half_split",
                          value_error);
-    hf::layer_rope rule = hf::read_config(config_of("llama", R"("head_dim": 16, "rope_theta": 100.0)")).at(0);
+    auto rule = own.at(0);
+    rule.layout = hf::pair_layout::half_split;
+    check_rotation(hf::layer_rotation(rule, 3), from_40, 16, {.inv_freq = powers(8, 100.0)});
+    rule = hf::read_config(config_of("llama", R"("head_dim": 16, "rope_theta": 100.0)")).at(0);
     CHECK_THROWS_WITH_AS(hf::layer_rotation(rule, 0.5), "layer_rotation: seq_len 0.5 must be finite and >= 1",
                          value_error);
     CHECK_THROWS_WITH_AS(hf::layer_rotation(rule, 3, head_temperatures{{1.0}, {1.0}}),
@@ -289,7 +293,7 @@ TEST_CASE("models/config/layer_rotation: heads of another size than the config's
         CHECK(q.lanes == before);
     };
     const hf::layer_rotation llama(hf::read_config(config_of("llama", R"("head_dim": 16)")).at(0), 3);
-    refuse(llama, {4, 32}, {2, 32}, "layer_rotation: head_dim 32 of [1, 3, 4, 32] must be the config's 16");
+    refuse(llama, {4, 32}, {2, 16}, "layer_rotation: head_dim 32 of [1, 3, 4, 32] must be the config's 16");
     refuse(llama, {4, 16}, {2, 8}, "layer_rotation: head_dim 8 of [1, 3, 2, 8] must be the config's 16");
     const hf::layer_rotation deepseek(
         hf::read_config(config_of("deepseek_v3", R"("qk_rope_head_dim": 8, "qk_nope_head_dim": 16)")).at(0), 3);

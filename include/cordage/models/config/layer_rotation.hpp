@@ -55,7 +55,8 @@ class layer_rotation {
         if (rule.layout == pair_layout::unknown) {
             fail<value_error>(
                 {"layer_rotation: rule.layout is unknown, since the config does not tell it; it must be set "
-                 "to half_split or interleaved, as the model's code pairs lanes"});
+                 "to half_split or interleaved, as the model's code pairs lanes: auto rule = model.at(layer); "
+                 "rule.layout = hf::pair_layout::half_split"});
         }
         basis b = rope_scaling(rule.config, rule.policy, rule.schedule).at_length(seq_len);
         if (rule.is_inverse) {  // by the negative angle; the attention factor multiplies, as in every direction
@@ -123,29 +124,29 @@ class layer_rotation {
         }
     }
 
-    // The operand with the rule's first lane.
+    // The operand with the rule's first lane. Heads of another size than the config's would have other pairs.
     template <class O>
     O on_lanes(O of) const {
         if (of.first_lane != 0) {
             fail<value_error>({"layer_rotation: first_lane ", of.first_lane, " must be 0: the rule knows it"});
         }
-        if (of.is_rotated() && of.shape().head_dim != basis_->rotary_dim()) of.first_lane = first_lane_;
+        const index_t size = of.shape().head_dim, rotated = basis_->rotary_dim();
+        if (!of.is_rotated() || size == rotated) return of;
+        if (size != head_dim_) {
+            fail<shape_error>({"layer_rotation: head_dim ", size, " of ", describe(of.shape()),
+                               " must be the config's ", head_dim_,
+                               rotated == head_dim_ ? "" : message(", or its ", rotated, " rotated lanes alone")});
+        }
+        of.first_lane = first_lane_;
         return of;
     }
 
-    // Of rotated heads the size: another one has other pairs.
     template <class O>
-    void check_heads(const O& of) const {
+    static void check_heads(const O& of) {
         const heads_shape& shape = of.shape();
-        if (shape.heads == 0 && of.x.data != nullptr) {
-            fail<shape_error>({"layer_rotation: heads 0 of ", describe(shape), " must be >= 1, or the data nullptr"});
-        }
-        if (!basis_ || !of.is_rotated()) return;
-        const index_t lanes = basis_->rotary_dim();
-        if (shape.head_dim == head_dim_ || shape.head_dim == lanes) return;
-        fail<shape_error>({"layer_rotation: head_dim ", shape.head_dim, " of ", describe(shape),
-                           " must be the config's ", head_dim_,
-                           lanes == head_dim_ ? "" : message(", or its ", lanes, " rotated lanes alone")});
+        if (shape.heads > 0 || of.x.data == nullptr) return;
+        fail<shape_error>(
+            {"layer_rotation: heads ", shape.heads, " of ", describe(shape), " must be >= 1, or the data nullptr"});
     }
 
     template <class P, class Q>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A policy without log_alpha_rate: the error shows what to write.
-// expected: cordage::rope_scaling: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t)
+// expected: cordage: the policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t)
 // expected: const', d log_alpha / dt; docs/extending.md
 #include "cordage/basis/rope_scaling.hpp"
 #include "cordage/schedule/schedules.hpp"

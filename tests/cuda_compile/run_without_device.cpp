@@ -33,7 +33,7 @@ int main(int, char** argv) {
     const ptx::global_memory memory({memory_of(fractions), memory_of(whole_turns), memory_of(ids), memory_of(x),
                                      memory_of(w), memory_of(y), memory_of(scales)});  // and nothing else
     ptx::module kernels = ptx::module::of_file(argv[1]);
-    const ptx::kernel_code& fused = kernels.kernel(kernels.find("fused("));
+    const ptx::kernel_code& fused = kernels.kernel("fused(");
     const auto faults = std::apply(
         [&](const auto&... each) {
             return ptx::launch(fused, {.blocks = {tokens * heads, 1, 1}, .threads = {head_dim / 2, 1, 1}},

@@ -47,29 +47,36 @@ std::string hexadecimal(u64 number) {
     return "0x" + digits;
 }
 
-// "address 0x..., byte 64 of a block of 64 bytes to which the argument points at byte 8".
-std::string place_of(const launch_state& launch, u64 address) {
-    constexpr u64 near = 1 << 20;
-    const std::string text = "address " + hexadecimal(address) + ", ";
-    const memory_block* block = launch.memory.before(address);
-    const memory_block* const next = launch.memory.after(address);
-    if (block == nullptr ||
-        (address >= block->end() && next != nullptr && next->first - address < address - block->end())) {
-        block = next;
-    }
-    if (block == nullptr || address + near < block->first || address > block->end() + near)
-        return text + "far from all blocks";
-    std::string found = text + "byte " + std::to_string(static_cast<s64>(address - block->first)) + " of a block of " +
-                        std::to_string(block->size) + " bytes";
-    if (!block->name.empty()) return found + ", " + block->name;
+// "a block of 64 bytes to which the argument points at byte 8".
+std::string text_of(const launch_state& launch, const memory_block& block) {
+    const std::string found = "a block of " + std::to_string(block.size) + " bytes";
+    if (!block.name.empty()) return found + ", " + block.name;
     for (std::size_t at = 0; at + sizeof(u64) <= launch.parameters.size(); at += sizeof(u64)) {
         u64 pointer = 0;
         std::memcpy(&pointer, launch.parameters.data() + at, sizeof(pointer));
-        if (pointer - block->first < block->size) {
+        if (pointer - block.first < block.size) {
             return found + " to which the argument points at byte " + std::to_string(at);
         }
     }
     return found;
+}
+
+// "address 0x..., byte 60 of a block...", or of an address in no block the nearest one.
+std::string place_of(const launch_state& launch, u64 address) {
+    const std::string text = "address " + hexadecimal(address) + ", ";
+    const memory_block* const block = launch.memory.before(address);
+    const memory_block* const next = launch.memory.after(address);
+    if (block != nullptr && address < block->end()) {
+        return text + "byte " + std::to_string(address - block->first) + " of " + text_of(launch, *block);
+    }
+    const std::string outside = text + "in no known block; ";
+    if (next != nullptr && (block == nullptr || next->first - address < address - block->end())) {
+        return outside + "the nearest begins " + std::to_string(next->first - address) + " bytes after it, " +
+               text_of(launch, *next);
+    }
+    if (block == nullptr) return outside + "there is none";
+    return outside + "the nearest ends " + std::to_string(address - block->end()) + " bytes before it, " +
+           text_of(launch, *block);
 }
 
 std::byte* access::in_global_memory() const {

@@ -33,12 +33,30 @@ TEST_CASE("ptx/faults: an access past a block names the block, the thread, the l
     const snippet_run run = run_snippet("ld.global.u32 %r0, [%in+32];\n    st.global.u32 [%out], %r0;", threads(40));
     check_fault(
         run, "out of bounds",
-        {"read of 4 bytes", "byte 1280 of a block of 1280 bytes to which the argument points at byte 0",
+        {"read of 4 bytes",
+         "in no known block; the nearest ends 0 bytes before it, a block of 1280 bytes to which the argument points at "
+         "byte 0",
          "line 19: ld.global.u32 %r0, [%in+32]", "block (0, 0, 0), thread (39, 0, 0); 1 time", "kernel snippet"});
     check_fault(run_snippet("st.global.v2.u32 [%out+-8], {%thread, %thread};", threads(1)), "out of bounds",
-                {"write of 8 bytes", "byte -8 of a block of 32 bytes to which the argument points at byte 8"});
+                {"write of 8 bytes",
+                 "in no known block; the nearest begins 8 bytes after it, a block of 32 bytes to which the argument "
+                 "points at byte 8"});
     check_fault(run_snippet("mov.u64 %rd0, 4096; ld.u32 %r0, [%rd0];", threads(1)), "out of bounds",
-                {"address 0x1000, far from all blocks"});
+                {"address 0x1000, in no known block; the nearest begins "});
+}
+// Once, it was called a byte of the block beside it.
+TEST_CASE("ptx/faults: memory that was not given is in no known block, whatever lies near it") {
+    module m(
+        ".entry kernel(.param .u64 at)\n{ .reg .b32 %r; .reg .b64 %rd; ld.param.u64 %rd, [at]; "
+        "ld.global.u32 %r, [%rd]; ret; }");
+    std::array<u32, 64> memory{};
+    void* const forgotten = &memory[32];
+    const auto run = [&](const global_memory& known) {
+        return snippet_run{{}, launch(m.kernel("kernel"), {}, {std::as_bytes(std::span(&forgotten, 1))}, known)};
+    };
+    check_fault(run(global_memory({memory_block::of(&memory[0], 64)})), "out of bounds",
+                {"in no known block; the nearest ends 64 bytes before it, a block of 64 bytes"});
+    check_fault(run({}), "out of bounds", {"in no known block; there is none"});
 }
 TEST_CASE("ptx/faults: other memory has bounds too, and what is constant is not written") {
     check_fault(run_snippet("mov.u32 %r0, words; ld.shared.v2.u32 {%r1, %r2}, [%r0+256];", threads(1), shared_words),

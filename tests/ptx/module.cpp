@@ -120,10 +120,15 @@ std::string module::find(const std::string& name) const {
     return found;
 }
 
-const kernel_code& module::kernel(const std::string& full_name) {
+const kernel_code& module::kernel(const std::string& name) {
+    const std::string full_name = entries_.contains(name) || name.empty() ? name : find(name);
     if (const auto at = decoded_.find(full_name); at != decoded_.end()) return at->second;
     const auto at = entries_.find(full_name);
-    if (at == entries_.end()) throw error("PTX: no kernel " + full_name);
+    if (at == entries_.end()) {
+        std::string all;
+        for (const auto& [other, e] : entries_) all += (all.empty() ? "" : ", ") + e.demangled;
+        throw error("PTX: no kernel '" + name + "'; there are: " + (all.empty() ? "none" : all));
+    }
     const entry& e = at->second;
     kernel_code out;
     out.name = e.demangled;

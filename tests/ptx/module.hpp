@@ -30,8 +30,9 @@ class module {
     /// Full name of the only kernel whose demangled name begins with `name`; "" if there is none.
     /// @throws error  if there are several
     std::string find(const std::string& name) const;
-    /// @throws error  naming the line, if there is no such kernel or it has an unknown instruction
-    const kernel_code& kernel(const std::string& full_name);
+    /// @param name    full, or as find takes it
+    /// @throws error  naming the kernels, if not one has the name; naming the line, if it has an unknown instruction
+    const kernel_code& kernel(const std::string& name);
     /// Memory of the variables.
     const std::vector<memory_block>& variables() const { return variables_; }
     /// Sets a variable of 4 bytes, if there is one of this name.

@@ -58,6 +58,12 @@ TEST_CASE("ptx/module: kernels are found by the beginning of their C++ name") {
     CHECK(m.find("other") == "other");
     CHECK(m.find("void run<double>(").empty());
     CHECK_THROWS_WITH_AS(m.find("void run<"), "PTX: several kernels have names that begin with void run<", error);
-    CHECK_THROWS_WITH_AS(m.kernel("none"), "PTX: no kernel none", error);
+    CHECK(m.kernel("void run<float>(").name == "void run<float>(float)");
+    CHECK_THROWS_WITH_AS(
+        m.kernel("void run<double>("),
+        "PTX: no kernel 'void run<double>('; there are: void run<float>(float), void run<int>(int), other", error);
+    CHECK_THROWS_WITH_AS(m.kernel(""),
+                         "PTX: no kernel ''; there are: void run<float>(float), void run<int>(int), other", error);
+    CHECK_THROWS_WITH_AS(module("").kernel("none"), "PTX: no kernel 'none'; there are: none", error);
     CHECK_THROWS_WITH_AS(module::of_file("none.ptx"), "PTX: cannot read none.ptx", error);
 }

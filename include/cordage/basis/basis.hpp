@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -115,8 +116,9 @@ class basis {
 /// The basis of a policy at length ratio t: theta_i(t) = alpha_i(t) theta_i (CLEX, eq. 8).
 ///
 /// @throws value_error or shape_error  if config, t, or a parameter or table of the policy is invalid
-template <scaling_policy Policy>
+template <class Policy>
 basis make_basis(const rope_config& config, const Policy& policy, double t) {
+    static_assert(policy_detail::require_policy<Policy>());
     validate(policy, config);
     validate_ratio({"make_basis: t"}, t);
     std::vector<double> values(static_cast<std::size_t>(config.pairs()));
@@ -127,9 +129,12 @@ basis make_basis(const rope_config& config, const Policy& policy, double t) {
     }
     return basis(std::move(values), attention_factor(policy, config, t));
 }
-template <class Policy>
-auto make_basis(const rope_config&, const Policy&) {
-    static_assert(!sizeof(Policy*),
+/// Of no other arguments: the error says what to write.
+template <class First, class... More>
+    requires(!std::is_invocable_v<void (*)(const rope_config&, policy_detail::anything, double), const First&,
+                                  const More&...>)
+auto make_basis(const First&, const More&...) {
+    static_assert(!sizeof(First*),
                   "cordage::make_basis: write (config, policy, t), t >= 1: make_basis(config, yarn{}, 4.0)");
 }
 

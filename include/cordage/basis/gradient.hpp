@@ -24,9 +24,10 @@ inline std::vector<double> grad_log_alpha(const basis& b, std::span<const double
 
 /// dL/dt = sum_i dL/dlog alpha_i * dlog alpha_i/dt + dL/dm * dm/dt, from dL/dinv_freq at t, [rotary_dim/2], and dL/dm.
 /// Throws as make_basis and grad_log_alpha.
-template <scaling_policy Policy>
+template <class Policy>
 double grad_t(const Policy& policy, const rope_config& config, double t, std::span<const double> grad_inv_freq,
               double grad_attention_factor = 0.0) {
+    static_assert(policy_detail::require_policy<Policy>());
     const std::vector<double> grad = grad_log_alpha(make_basis(config, policy, t), grad_inv_freq);
     std::vector<double> rate(grad.size());
     log_alpha_rate(policy, config, t, rate);
@@ -40,10 +41,13 @@ double grad_t(const Policy& policy, const rope_config& config, double t, std::sp
 /// @param grad_parameters        [policy.parameters().size()], added to
 /// @param grad_attention_factor  dL/dm; used by policies whose attention factor has parameters (tempered)
 /// @throws shape_error           if sizes differ
-template <learned_policy Policy>
+template <class Policy>
 void add_grad_parameters(const Policy& policy, const rope_config& config, double t,
                          std::span<const double> grad_inv_freq, std::span<double> grad_parameters,
                          double grad_attention_factor = 0.0) {
+    static_assert(learned_policy<Policy>,
+                  "cordage::add_grad_parameters: the policy needs 'parameters', 'with_parameters' and 'log_alpha_vjp', "
+                  "as learned_table has; docs/extending.md");
     const std::vector<double> grad = grad_log_alpha(make_basis(config, policy, t), grad_inv_freq);
     policy.log_alpha_vjp(config, t, grad, grad_parameters);
     if constexpr (has_attention_factor_vjp<Policy>) {

@@ -2,6 +2,7 @@
 // A model's scaling rule, config x policy x schedule, which gives the basis of a length; stage policy at t -> basis.
 #pragma once
 
+#include <concepts>
 #include <utility>
 
 #include "cordage/basis/basis.hpp"
@@ -17,14 +18,7 @@ namespace cordage {
 ///   rope_scaling<any_policy, any_schedule> served(config, yarn{}, nearest_upper_bound({1, 2, 4}));
 template <class Policy = any_policy, class Schedule = any_schedule>
 class rope_scaling {
-    static_assert(
-        has_log_alpha<Policy> || has_log_alpha_vector<Policy>,
-        "cordage::rope_scaling: write (config, policy, schedule); the policy, such as yarn{}, needs 'double log_alpha("
-        "const rope_config&, index_t pair, double t) const', log of the factor on inv_freq[pair]; docs/extending.md");
-    static_assert(has_log_alpha_rate<Policy> || has_log_alpha_vector<Policy>,
-                  "cordage::rope_scaling: Policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double "
-                  "t) const', "
-                  "d log_alpha / dt; docs/extending.md");
+    static_assert(policy_detail::require_policy<Policy>());
     static_assert(
         length_schedule<Schedule>,
         "cordage::rope_scaling: after the policy write a schedule: fixed{t}, dynamic{factor}, continuous{}, or one "
@@ -57,5 +51,8 @@ class rope_scaling {
 };
 template <class Policy>
 rope_scaling(rope_config, Policy) -> rope_scaling<Policy, void>;  // for the message
+template <class First, class Second, class... More>
+    requires(!std::convertible_to<First, rope_config>)
+rope_scaling(First, Second, More...) -> rope_scaling<void, void>;  // likewise
 
 }  // namespace cordage

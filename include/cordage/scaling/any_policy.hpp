@@ -17,8 +17,8 @@ namespace cordage {
 /// policy, which is immutable. A learned policy keeps its parameters; any other has none.
 class any_policy {
  public:
-    template <scaling_policy Policy>
-        requires(!std::same_as<Policy, any_policy>)
+    template <class Policy>
+        requires(!std::same_as<Policy, any_policy> && policy_detail::like_policy<Policy>)
     any_policy(Policy policy) : policy_(std::make_shared<const holder<Policy>>(std::move(policy))) {}
 
     void log_alpha(const rope_config& c, double t, std::span<double> out) const { policy_->log_alpha(c, t, out); }
@@ -59,6 +59,7 @@ class any_policy {
 
     template <class Policy>
     struct holder final : interface {
+        static_assert(policy_detail::require_policy<Policy>());
         explicit holder(Policy p) : policy(std::move(p)) {}
         void log_alpha(const rope_config& c, double t, std::span<double> out) const override {
             cordage::log_alpha(policy, c, t, out);

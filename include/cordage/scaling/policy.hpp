@@ -66,6 +66,30 @@ concept has_attention_factor_vjp = requires(const P& p, const rope_config& c, do
 
 namespace policy_detail {
 
+/// Whether P is a policy; if not, the first error says what to write.
+template <class P>
+constexpr bool require_policy() {
+    static_assert(
+        has_log_alpha<P> || has_log_alpha_vector<P>,
+        "cordage: the policy, such as yarn{}, needs 'double log_alpha(const rope_config&, index_t pair, double "
+        "t) const', log of the factor on inv_freq[pair]; docs/extending.md. Write rope_scaling(config, policy, "
+        "schedule) and make_basis(config, policy, t)");
+    static_assert(
+        has_log_alpha_rate<P> || has_log_alpha_vector<P>,
+        "cordage: the policy needs 'double log_alpha_rate(const rope_config&, index_t pair, double t) const', "
+        "d log_alpha / dt; docs/extending.md");
+    return scaling_policy<P>;
+}
+
+/// A policy, or what resembles one: any_policy says what it lacks.
+template <class P>
+concept like_policy = scaling_policy<P> || requires { &P::log_alpha; } || requires { &P::log_alpha_rate; };
+
+struct anything {
+    template <class T>
+    anything(const T&);
+};
+
 /// An optional function with other arguments, or without its other half, would be ignored: it does not compile.
 template <class P>
 constexpr void require_optional_functions() {

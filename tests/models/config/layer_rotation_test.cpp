@@ -257,9 +257,13 @@ TEST_CASE("models/config/layer_rotation: what a rule lacks is an error that says
     const auto own = hf::read_config(config_of("somebody_s", R"("head_dim": 16, "rope_theta": 100.0)"));
     CHECK_THROWS_WITH_AS(hf::layer_rotation(own.at(0), 3),
                          "layer_rotation: rule.layout is unknown, since the config does not tell it; it must be set to "
-                         "half_split or interleaved, as the model's code pairs lanes",
+                         "half_split or interleaved, as the model's code pairs lanes: auto rule = model.at(layer); "
+                         "rule.layout = hf::pair_layout::half_split",
                          value_error);
-    hf::layer_rope rule = hf::read_config(config_of("llama", R"("head_dim": 16, "rope_theta": 100.0)")).at(0);
+    auto rule = own.at(0);
+    rule.layout = hf::pair_layout::half_split;
+    check_rotation(hf::layer_rotation(rule, 3), from_40, 16, {.inv_freq = powers(8, 100.0)});
+    rule = hf::read_config(config_of("llama", R"("head_dim": 16, "rope_theta": 100.0)")).at(0);
     CHECK_THROWS_WITH_AS(hf::layer_rotation(rule, 0.5), "layer_rotation: seq_len 0.5 must be finite and >= 1",
                          value_error);
     CHECK_THROWS_WITH_AS(hf::layer_rotation(rule, 3, head_temperatures{{1.0}, {1.0}}),
@@ -279,4 +283,30 @@ TEST_CASE("models/config/layer_rotation: what a rule lacks is an error that says
                          "layer_rotation: rule of type 'default' needs numbers of the weights: load them by "
                          "hf::with_weights",
                          value_error);
+}
+
+// Once, the first half of each head of twice the size was rotated, and a view without heads ended the call in silence.
+TEST_CASE("models/config/layer_rotation: heads of another size than the config's, or none, are an error") {
+    const auto refuse = [](const hf::layer_rotation& rotation, heads_of_test q, heads_of_test k, const char* text) {
+        const auto before = q.lanes;
+        CHECK_THROWS_WITH_AS(rotation.rotate(from_40, in_place(q.view()), in_place(k.view())), text, shape_error);
+        CHECK(q.lanes == before);
+    };
+    const hf::layer_rotation llama(hf::read_config(config_of("llama", R"("head_dim": 16)")).at(0), 3);
+    refuse(llama, {4, 32}, {2, 16}, "layer_rotation: head_dim 32 of [1, 3, 4, 32] must be the config's 16");
+    refuse(llama, {4, 16}, {2, 8}, "layer_rotation: head_dim 8 of [1, 3, 2, 8] must be the config's 16");
+    const hf::layer_rotation deepseek(
+        hf::read_config(config_of("deepseek_v3", R"("qk_rope_head_dim": 8, "qk_nope_head_dim": 16)")).at(0), 3);
+    refuse(deepseek, {4, 24}, {2, 32},
+           "layer_rotation: head_dim 32 of [1, 3, 2, 32] must be the config's 24, or its 8 rotated lanes alone");
+
+    heads_of_test q(4, 16), none(0, 16);
+    none.lanes = {1.0f};
+    CHECK_THROWS_WITH_AS(llama.rotate(from_40, in_place(q.view()), in_place(none.view())),
+                         "layer_rotation: heads 0 of [1, 3, 0, 16] must be >= 1, or the data nullptr", shape_error);
+    CHECK_THROWS_AS(hf::layer_rotation(hf::model_ropes::unrotated_layer(), 3).rotate(from_40, in_place(none.view())),
+                    shape_error);
+    llama.rotate(from_40, in_place(q.view()), in_place(token_major<float>(nullptr, none.view().shape)));
+    const std::vector<int> nowhere;
+    llama.rotate(nowhere, in_place(token_major(none.lanes.data(), {.heads = 4, .head_dim = 16})));
 }

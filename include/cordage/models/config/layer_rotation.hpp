@@ -32,6 +32,7 @@ class layer_rotation {
     /// @throws value_error  if the rule does not say the pair layout, or lacks what is in the weights
     layer_rotation(const layer_rope& rule, double seq_len, std::optional<head_temperatures> by_head = std::nullopt)
         : axis_of_pair_(rule.axis_of_pair),
+          head_dim_(rule.first_lane + rule.config.head_dim),
           first_lane_(rule.first_lane),
           is_interleaved_(rule.layout == pair_layout::interleaved),
           temperature_(rule.temperature),
@@ -54,7 +55,8 @@ class layer_rotation {
         if (rule.layout == pair_layout::unknown) {
             fail<value_error>(
                 {"layer_rotation: rule.layout is unknown, since the config does not tell it; it must be set "
-                 "to half_split or interleaved, as the model's code pairs lanes"});
+                 "to half_split or interleaved, as the model's code pairs lanes: auto rule = model.at(layer); "
+                 "rule.layout = hf::pair_layout::half_split"});
         }
         basis b = rope_scaling(rule.config, rule.policy, rule.schedule).at_length(seq_len);
         if (rule.is_inverse) {  // by the negative angle; the attention factor multiplies, as in every direction
@@ -84,7 +86,8 @@ class layer_rotation {
     /// @param q             queries: an operand of elements, as rotate_forward takes it, without a first lane
     /// @param others        k and further operands of the same pass, such as v, unrotated; heads with the rotated lanes
     ///                      alone (DeepSeek's) are recognised by their size
-    /// @throws value_error, shape_error  as rotate_forward; where queries have a temperature, for positions below 0 or
+    /// @throws value_error, shape_error  as rotate_forward; for rotated heads of another size than the config's; for
+    ///                                   data without heads; where queries have a temperature, for positions below 0 or
     ///                                   of several axes; before anything is written
     template <class Row, class Q, class... Others>
         requires(!executor<Row>)
@@ -96,6 +99,7 @@ class layer_rotation {
         static_assert(operand_type<Q> && (operand_type<Others> && ...),
                       "cordage: after the positions write operands: rotate(ids, in_place(q_view), in_place(k_view))");
         const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
+        check_heads(q), (check_heads(others), ...);
         check_queries(ids, q);
         if (!basis_) {
             const basis at_rest({0.0});
@@ -120,14 +124,29 @@ class layer_rotation {
         }
     }
 
-    // The operand with the rule's first lane.
+    // The operand with the rule's first lane. Heads of another size than the config's would have other pairs.
     template <class O>
     O on_lanes(O of) const {
         if (of.first_lane != 0) {
             fail<value_error>({"layer_rotation: first_lane ", of.first_lane, " must be 0: the rule knows it"});
         }
-        if (of.is_rotated() && of.shape().head_dim != basis_->rotary_dim()) of.first_lane = first_lane_;
+        const index_t size = of.shape().head_dim, rotated = basis_->rotary_dim();
+        if (!of.is_rotated() || size == rotated) return of;
+        if (size != head_dim_) {
+            fail<shape_error>({"layer_rotation: head_dim ", size, " of ", describe(of.shape()),
+                               " must be the config's ", head_dim_,
+                               rotated == head_dim_ ? "" : message(", or its ", rotated, " rotated lanes alone")});
+        }
+        of.first_lane = first_lane_;
         return of;
+    }
+
+    template <class O>
+    static void check_heads(const O& of) {
+        const heads_shape& shape = of.shape();
+        if (shape.heads > 0 || of.x.data == nullptr) return;
+        fail<shape_error>(
+            {"layer_rotation: heads ", shape.heads, " of ", describe(shape), " must be >= 1, or the data nullptr"});
     }
 
     template <class P, class Q>
@@ -171,7 +190,7 @@ class layer_rotation {
 
     std::optional<cordage::basis> basis_;  // none: the layer does not rotate
     std::vector<std::uint8_t> axis_of_pair_;
-    index_t first_lane_;
+    index_t head_dim_, first_lane_;
     bool is_interleaved_;
     double query_factor_ = 1.0;
     std::optional<query_temperature> temperature_;

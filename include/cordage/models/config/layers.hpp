@@ -178,6 +178,18 @@ inline void check_beside(const json_object& dict, const std::string& key) {
     }
 }
 
+/// Reports layer types that resemble a known one, in the dictionary and in the config.
+inline void check_names_of_types(const layer_reader& read, const json_object& dict) {
+    std::vector<std::string_view> known;
+    for (const auto& [letter, type] : layer_letters) known.push_back(type);
+    const auto check = [&](const json_object& object, std::string_view type) {
+        if (!is_near(type, known) || is_in(known, type)) return;
+        object.doubt({"layer type ", in_quotes(type), " must be a known layer type", nearest_known(type, known)});
+    };
+    for (const auto& [type, entry] : dict.json().items()) check(dict, type);
+    for (const std::string_view type : read.layers.types()) check(read.whole, type);
+}
+
 /// Reports a layer type without a dictionary.
 inline void check_types(const layer_reader& read, const json_object& dict, const model_ropes& out) {
     const auto has_rule = [&](std::string_view type) {
@@ -327,6 +339,7 @@ inline void add_layers(const layer_reader& read, model_ropes& out) {
 
 inline void add_ropes(const layer_reader& read, const json_object& dict, model_ropes& out) {
     const json_object none = dict.none(dict.where());
+    check_names_of_types(read, dict);
     // The code of these families takes the base of some layers from elsewhere, or none of the dictionary.
     const bool has_own_bases = read.known.does_read("no shared base");
     if (is_nested(dict.json())) {

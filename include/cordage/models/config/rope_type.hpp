@@ -319,7 +319,8 @@ inline bool reads_key(const std::string& rope_type, std::string_view key) {
     return !is_key_of_dictionary(key) || std::ranges::any_of(known_types, reads);
 }
 
-/// Reports unknown keys of a rope dictionary, and known ones that this rope type ignores.
+/// Reports unknown keys of a rope dictionary, then known ones that this rope type ignores, since the unknown one may be
+/// a misspelt rope_type.
 inline void check_keys(const json_object& dict, const known_type& type, double max_length) {
     const std::vector<std::string> common = words(common_keys), used = words(type.keys);
     std::set<std::string> known(common.begin(), common.end());
@@ -327,10 +328,13 @@ inline void check_keys(const json_object& dict, const known_type& type, double m
         for (const std::string& key : words(each.keys)) known.insert(key);
     }
     for (const auto& [key, entry] : dict.json().items()) {
-        if (is_in(common, key) || is_in(used, key)) continue;
-        if (!known.contains(key)) {
+        if (!known.contains(key))
             dict.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, known)});
-        } else if (!entry.is_null() && !(key == "original_max_position_embeddings" && entry == max_length)) {
+    }
+    for (const auto& [key, entry] : dict.json().items()) {
+        if (is_in(common, key) || is_in(used, key)) continue;
+        if (known.contains(key) && !entry.is_null() &&
+            !(key == "original_max_position_embeddings" && entry == max_length)) {
             dict.doubt({"key '", key, "' must be left out: rope type '", type.name, "' ignores it"});
         }
     }
@@ -345,9 +349,12 @@ inline void apply_rule(const rule_source& from) {
     });
     if (type == std::end(known_types)) {
         std::vector<std::string_view> names{"mrope", "su"};
-        for (const known_type& each : known_types) names.push_back(each.name);
-        from.dict.refuse({"rope_type ", in_quotes(rope.rope_type), " must be a known rope type",
-                          nearest_known(rope.rope_type, names)});
+        std::string all = "mrope, su";
+        for (const known_type& each : known_types) {
+            if (!is_in(names, each.name)) names.push_back(each.name), all += message(", ", each.name);
+        }
+        from.dict.refuse(
+            {"rope_type ", in_quotes(rope.rope_type), " must be one of ", all, nearest_known(rope.rope_type, names)});
     }
     check_keys(from.dict, *type, from.max_length);
     rope.attention_words = "1";

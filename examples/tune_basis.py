@@ -80,13 +80,14 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     place = located(options.model)
-    config = AutoConfig.from_pretrained(**place)
+    config = config_of(options.model, place)
     check(options, config)
     if options.gguf:
         try:
             check_gguf(config, new_basis(config, options, BY_PARTS), options.gguf, options.out / "model.gguf")
         except ImportError as missing:
             raise ValueError("--gguf needs PyPI's gguf: pip install gguf") from missing
+    run = Run(options)
     tokenizer = AutoTokenizer.from_pretrained(**place)
     learned_from, measured_on, begin = read_text(options, tokenizer)
     auto_model = AutoModelForImageTextToText if has_alpha(config) else AutoModelForCausalLM
@@ -96,7 +97,6 @@ def main(argv: list[str] | None = None) -> None:
     with torch.no_grad(), tuned.applied():
         model(learned_from[None, :2].to(options.device), use_cache=False)
 
-    run = Run(options)
     if not has_alpha(config) and run.start is None:
         run.start = Start(*numbers_of(options)) if options.start != ["search"] else searched(
             model, config, learned_from, begin, options)
@@ -135,6 +135,9 @@ def main(argv: list[str] | None = None) -> None:
     print(*lines, sep="\n")
     write(run, tuned, config, tokenizer, options, lines)
     print("written to", options.out)
+    if options.steps and run.start:
+        numbers = "unscaled" if run.start == UNSCALED else " ".join(f"{number:.9g}" for number in run.start)
+        print(f"the closed form: {options.out / 'closed_form'}; its GGUF files: --start {numbers} --steps 0 with another --out")
     if options.gguf and not has_alpha(config):
         print(f"in transformers: from_pretrained({str(options.out)!r}, gguf_file='model.gguf', config=AutoConfig.from_pretrained("
               f"{str(options.out)!r})); without config it does not scale")
@@ -151,6 +154,15 @@ def located(model: str) -> dict[str, str]:
     if not path.is_file():
         raise ValueError(f"MODEL {model} must be a GGUF file that exists, or a folder or name without .gguf")
     return {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+
+
+def config_of(model: str, place: dict[str, str]):
+    try:
+        return AutoConfig.from_pretrained(**place)
+    except OSError as error:
+        if Path(model).exists():
+            raise
+        raise OSError(f"MODEL {model} must be a folder or a GGUF file that exists, or a name at a hub; at the hub: {error}") from error
 
 
 def has_alpha(config) -> bool:
@@ -350,7 +362,6 @@ class Run:
         self.step, self.rows, self.start, self.state, self.sums = 0, {}, None, None, []
         if self.path.exists():
             self._go_on()
-        options.out.mkdir(parents=True, exist_ok=True)
 
     def _go_on(self) -> None:
         state = torch.load(self.path, weights_only=True)
@@ -378,6 +389,7 @@ class Run:
                  "sums": self.sums, "learned": None, "optimizer": None}
         if self.tuned and self.optimizer:
             state |= {"learned": [p.data for p in self.parameters], "optimizer": self.optimizer.state_dict()}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         torch.save(state, self.path.with_suffix(".new"))
         os.replace(self.path.with_suffix(".new"), self.path)  # replaces the file atomically
 

@@ -201,6 +201,9 @@ def test_an_interrupted_run_goes_on_to_the_same_result(form, model, text, tmp_pa
     assert tune(model, text, tmp_path / "parts", *settings) == whole
     said = capsys.readouterr().out
     assert "going on after step 4 of " in said and "search" not in said and said.count("measured:") == 1
+    numbers = said.partition(f"the closed form: {tmp_path / 'parts/closed_form'}; its GGUF files: ")[2].partition(" with")[0]
+    options = tune_basis.arguments(["MODEL", "TEXT", "256", "--out", "FOLDER", *numbers.split()])
+    assert options.steps == 0 and tune_basis.numbers_of(options) == pytest.approx(tuple(whole["start"].values()), rel=1e-8)
     first, second = (json.loads((tmp_path / name / "config.json").read_text()) for name in ("whole", "parts"))
     assert first == second
     assert first["rope_parameters"]["long_factor"] != first["rope_parameters"]["short_factor"]
@@ -244,6 +247,9 @@ def test_what_it_refuses(model, text, tmp_path, monkeypatch):
             tune(model, text, out, "--start", *numbers)
     with pytest.raises(ValueError, match="MODEL no.gguf must be a GGUF file that exists"):
         tune("no.gguf", text, out)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(OSError, match="MODEL no/model must be a folder or a GGUF file that exists, or a name at a hub; at the hub: "):
+        tune("no/model", text, out)
 
     partial = LlamaConfig.from_pretrained(model).to_dict() | {"model_type": "gpt_neox", "rotary_pct": 0.5}
     (tmp_path / "partial").mkdir()

@@ -36,11 +36,17 @@ struct one_number {
 
     CORDAGE_HOST_DEVICE static Real fused(Real a, Real b, Real c) noexcept {
 #if defined(__CUDA_ARCH__)
-        if constexpr (sizeof(Real) == 4) return __fmaf_rn(a, b, c);
-        return __fma_rn(a, b, c);
+        if constexpr (sizeof(Real) == 4) {
+            return __fmaf_rn(a, b, c);
+        } else {
+            return __fma_rn(a, b, c);
+        }
 #else
-        if constexpr (sizeof(Real) == 4) return __builtin_fmaf(a, b, c);
-        return __builtin_fma(a, b, c);
+        if constexpr (sizeof(Real) == 4) {
+            return __builtin_fmaf(a, b, c);
+        } else {
+            return __builtin_fma(a, b, c);
+        }
 #endif
     }
     CORDAGE_HOST_DEVICE static Real multiply_add(Real a, Real b, Real c) noexcept {

@@ -24,7 +24,7 @@ If tests, bench, peers or report fails, the phases after it run all the same, an
   --wheels DIR    takes the peers from here, and downloads nothing
   --include DIR   where doctest/doctest.h is, if nvcc does not find it
   --python FILE   the interpreter for the peers; without it python3, or a virtual environment made in build/gpu/venv
-  --tools LIST    those of compute-sanitizer, in quotes; without it memcheck and racecheck, each for 150 seconds at most
+  --tools LIST    those of compute-sanitizer, in quotes; without it memcheck, racecheck and synccheck, each for 150 seconds at most
 
 For a machine without a network: fetch and build elsewhere, copy build/gpu/bin and build/gpu/site there beside the
 repository, and run tests, bench, peers and report there; if it is there for some minutes only, short_session.sh instead.
@@ -34,7 +34,7 @@ EOF
 fail() { echo "run.sh: $*" >&2; exit 1; }
 say() { printf '\n== %s\n' "$*"; }
 
-phases=() arch="" with_peers=yes wheels="" include="" python="" tools="memcheck racecheck"
+phases=() arch="" with_peers=yes wheels="" include="" python="" tools="memcheck racecheck synccheck"
 while [[ $# -gt 0 ]]; do
     case $1 in
         fetch | build | tests | bench | peers | report) phases+=("$1") ;;

@@ -25,12 +25,14 @@ for a in '-tc=*heads: norms*' '-tc=*heads:*|-tce=*heads: norms*' '-tc=*forward:*
   IFS='|' read -ra x <<<"$a"; k=$((k + 1))
   lim 90 compute-sanitizer $b/cordage_gpu_tests "${x[@]}" >$r/memcheck$k.log 2>&1 & p+=" $!"
 done
+lim 90 compute-sanitizer --tool synccheck $b/cordage_gpu_tests '-tc=*heads*' >$r/synccheck.log 2>&1 & p+=" $!"
+lim 90 compute-sanitizer --tool racecheck $b/cordage_gpu_tests '-tc=*normalized_backward:*' >$r/racecheck.log 2>&1 & p+=" $!"
 wheel=$(ls $g/cordage_torch-*.whl 2>/dev/null | head -n 1)
 if [[ -n $wheel ]]; then # -v: names of what failed, even if the time ends
   python3 -m pip install -q --no-index --no-deps --no-compile --target /tmp/site "$wheel"; log=$PWD/$r/torch_tests.log
   (cd examples/torch_extension/tests && PYTHONPATH=/tmp/site lim 110 python3 -m pytest -v -n 8 -p no:cacheprovider >"$log" 2>&1) & p+=" $!"
 fi
-wait $p; grep -c 'ERROR SUMMARY: 0 errors' $r/memcheck*.log
+wait $p; grep -c 'ERROR SUMMARY: 0 errors' $r/memcheck*.log $r/synccheck.log; tail -n 2 $r/racecheck.log
 for f in '' _fast_math; do lim 20 $b/cordage_gpu_precision$f $r/precision$f.json; done
 B="$b/cordage_gpu_bench --output $r" P="python3 benchmarks/cuda/peers/compare.py --libraries $b --site $g/site --output $r/peers.json --dtypes"
 lim 150 $B/bench.json --filter /exact/

@@ -128,7 +128,20 @@ bool throws_once(const on_stream& where) {
     return false;
 }
 
+// Whether kernels that may overlap do: code for older devices does not.
+bool is_for_this_device() {
+    int device = 0, major = 0;
+    cudaFuncAttributes code{};
+    check(cudaGetDevice(&device));
+    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    check(cudaFuncGetAttributes(&code, backend::run_kernel<backend::empty_kernel>));
+    if (major < 9 || code.ptxVersion >= 90) return true;
+    std::printf("compiled for older devices: no kernels overlap; compile it with -arch=native\n");
+    return false;
+}
+
 bool is_right(const inputs& in) {
+    if (!is_for_this_device()) return false;
     const double largest = difference(in);
     const bool is_same = gradients(in, on(in.stream)) == gradients(in, on(in.stream).overlapping());
     const bool is_thrown_once = throws_once(on(in.stream));

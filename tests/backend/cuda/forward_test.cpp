@@ -214,22 +214,33 @@ TEST_CASE("backend/cuda/forward: x and y of two types, by pieces and by elements
 }
 
 TEST_CASE("backend/cuda/forward: any even number of pairs takes a small kernel") {
-    const std::vector<std::int32_t> ids{0, 7, 100'000};
-    for (const index_t pairs : {20, 24, 34, 64, 96, 128}) {
+    std::vector<std::int32_t> ids(25, 7);
+    ids[0] = 0, ids[2] = 100'000;
+    struct number {
+        index_t pairs, of_thread, of_thread_of_many_heads;
+    };
+    for (const number& n :
+         std::vector<number>{{20, 2, 4}, {24, 2, 8}, {34, 2, 2}, {36, 2, 4}, {64, 2, 8}, {96, 4, 8}, {128, 4, 8}}) {
+        const index_t pairs = n.pairs;
         const basis b(frequencies(2 * pairs));
         const exact_angles angles(b, ids);
-        const heads_shape shape{1, 3, 4, 2 * pairs + 16 - 2 * pairs % 8};
-        auto x = random_elements<bfloat16>(shape, 3), wanted = x;
-        std::vector<backend::launch_size> launches;
+        const heads_shape shape{1, 25, 4, 2 * pairs + 16 - 2 * pairs % 8};
+        const auto given = random_elements<bfloat16>(shape, 3);
+        auto wanted = given;
         rotate_forward<half_split, backend::scalar>(angles, in_place(token_major(wanted.data(), shape)));
-        with_device_angles(angles, [&](const auto& on_device) {
-            rotate_forward<half_split>(test_device{&launches}, on_device, in_place(token_major(x.data(), shape)));
-        });
-        CAPTURE(pairs);
-        CHECK(launches[0].threads.x == (pairs <= 64 ? pairs / 2 : pairs / 4));
-        for (std::size_t i = 0; i < x.size(); ++i) {
-            REQUIRE(std::fabs(value(x[i]) - value(wanted[i])) <=
-                    2.0 * allowed_error<bfloat16>(5.0, 1e5, value(wanted[i])));
+        for (const index_t processors : {132, 1}) {
+            auto x = given;
+            std::vector<backend::launch_size> launches;
+            with_device_angles(angles, [&](const auto& on_device) {
+                rotate_forward<half_split>(test_device{&launches, processors}, on_device,
+                                           in_place(token_major(x.data(), shape)));
+            });
+            CAPTURE(pairs);
+            CHECK(launches[0].threads.x == pairs / (processors == 1 ? n.of_thread_of_many_heads : n.of_thread));
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                REQUIRE(std::fabs(value(x[i]) - value(wanted[i])) <=
+                        2.0 * allowed_error<bfloat16>(5.0, 1e5, value(wanted[i])));
+            }
         }
     }
 }

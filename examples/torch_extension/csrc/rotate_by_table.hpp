@@ -6,8 +6,38 @@
 
 namespace cordage_torch {
 
-/// On the CPU: float and double with products and sums rounded one by one, as torch does; 16 bits in float, rounded
-/// once.
+/// A backend that rounds every product and sum of float and double by itself, as torch does, so that results are
+/// torch's; compiled with -ffp-contract=off.
+struct rounding_as_torch {};
+
+template <cordage::pairing Pairing, class Direction, class Source, class O>
+void rotate_range(rounding_as_torch, const Source& angles, const cordage::operand_list<O>& operands,
+                  cordage::index_t begin, cordage::index_t end) noexcept {
+    using real = typename O::compute;
+    const cordage::index_t pairs = angles.pairs();
+    for (cordage::index_t i = begin; i < end; ++i) {
+        const cordage::index_t row = i / angles.tokens(), token = i % angles.tokens();
+        for (const O& o : operands) {
+            const auto [x, y] = o.lanes_of(row, token);
+            for (cordage::index_t pair = 0; pair < pairs; ++pair) {
+                const auto [cos, at_sin] = cordage::cos_sin_at<real>(angles, row, token, pair);
+                const real sin = at_sin * real{Direction::sine_sign};
+                const cordage::index_t lane0 = Pairing::first(pair, pairs), lane1 = Pairing::second(pair, pairs);
+                for (cordage::index_t head = 0; head < o.shape().heads; ++head) {
+                    const auto* const from = x + head * o.x.head_stride;
+                    auto* const to = y + head * o.y.head_stride;
+                    const real a = from[lane0], b = from[lane1];
+                    to[lane0] = a * cos - b * sin;
+                    to[lane1] = b * cos + a * sin;
+                }
+            }
+            cordage::backend::copy_unrotated(o, row, token, 2 * pairs);
+        }
+    }
+}
+static_assert(cordage::backend::has_rotate_range<rounding_as_torch>);
+
+/// On the CPU: float and double with the bits of torch; 16 bits in float, rounded once.
 struct table_on_cpu {
     static constexpr at::DeviceType device = at::kCPU;
     static constexpr bool has_double = true;
@@ -16,7 +46,7 @@ struct table_on_cpu {
 
     template <class Pairing, class T>
     void rotate(const auto& table, bool adjoint, const auto&... both) const {
-        using backend = std::conditional_t<sizeof(T) == 2, cordage::backend::fastest, cordage::backend::scalar>;
+        using backend = std::conditional_t<sizeof(T) == 2, cordage::backend::fastest, rounding_as_torch>;
         const auto threads = cordage::aten::host_threads();
         if (adjoint)
             cordage::rotate_backward<Pairing, backend>(threads, table, both...);

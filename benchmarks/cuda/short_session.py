@@ -54,8 +54,11 @@ wrong = [line for log in logs for line in re.findall(r"ERROR SUMMARY: [1-9].*", 
 tests["compute-sanitizer memcheck"] = (f"failed: {wrong[0]}" if wrong else "no errors" if logs and len(clean) == len(logs) else
                                        f"no errors, but {len(logs) - len(clean)} of {len(logs)} parts of the tests ended early")
 if (results / "torch_tests.log").exists():
-    outcomes = [re.findall(rf"\] {word} (\S+)", text("torch_tests.log")) for word in ("PASSED", "FAILED")]
-    tests["cordage_torch"] = f"{len(outcomes[0])} passed, {len(outcomes[1])} failed" + "".join(f"; {name}" for name in outcomes[1])
+    log = text("torch_tests.log")
+    passed, *wrong = [re.findall(pattern, log) for pattern in (r"\] PASSED (\S+)", r"\] FAILED (\S+)", r"\] ERROR (\S+)",
+                                                               r"ERROR collecting (\S+)")]
+    tests["cordage_torch"] = f"{len(passed)} passed, {sum(map(len, wrong))} failed" + "".join(
+        f"; {name}" for names in wrong for name in names)
 (results / "tests.json").write_text(json.dumps(tests))
 for what, outcome in tests.items():
     print(f"{what}: {outcome}")

@@ -134,12 +134,9 @@ def rotate_by_axes(*x: Tensor, position_ids: Tensor, axis_of_pair: Tensor, inv_f
 
 
 def _new(x: list[Tensor], heads_first: bool) -> list[Tensor]:
-    def of(one):
-        if one.stride(-1) == 1:
-            return torch.empty_like(one)
-        return torch.empty_like(one.transpose(1, 2).contiguous()).transpose(1, 2) if heads_first else torch.empty_like(
-            one.contiguous())
-    return [of(one) for one in x]
+    def of(one):  # [batch, tokens, heads, head_dim], as the kernels see it
+        return torch.empty_like(one if one.stride(-1) == 1 else one.contiguous())
+    return [of(one.transpose(1, 2)).transpose(1, 2) if heads_first else of(one) for one in x]
 
 
 def _behind(inputs: tuple[Tensor, ...], wanted: list[bool]) -> list[Tensor]:

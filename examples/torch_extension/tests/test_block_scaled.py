@@ -184,6 +184,8 @@ def test_keys_that_are_not_rotated_keep_their_bytes(name, device):
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_step_that_stores_and_moves_is_one_graph(name, backend, device):
+    if backend == "inductor" and name != "nvfp4" and tuple(map(int, torch.__version__.split(".")[:2])) < (2, 15):
+        pytest.skip("Inductor before 2.15 does not compile e8m0")
     torch._dynamo.reset()
     q, k, v = drawn(device)
     old, new, ids = (x.to(device) for x in (torch.tensor([2, 3, 4, 5, 7]), torch.tensor([1, 2, 3, 4, 6]), IDS))

@@ -48,6 +48,16 @@ def test_operators_keep_torchs_contracts(operator, heads_first, device):
     torch.library.opcheck(getattr(torch.ops.cordage, operator).default, arguments[operator])
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_tensors_of_stride_0_have_the_strides_that_torch_expects(axis, device):
+    sizes = [2, 3, 5, 8]
+    x = torch.randn([1 if i == axis else size for i, size in enumerate(sizes)], device=device).expand(sizes)
+    inv_freq, factor = torch.tensor([1.0, 0.1], dtype=torch.float64), torch.tensor(1.5, dtype=torch.float64)
+    for heads_first in (False, True):
+        ids = torch.arange(sizes[2 if heads_first else 1], device=device)
+        torch.library.opcheck(torch.ops.cordage.rotate.default, ([x], ids, inv_freq, factor, False, heads_first))
+
+
 @pytest.mark.parametrize("method", ["default", "dynamic", "longrope", "clex"])
 def test_a_patched_model_is_one_graph(method, device):
     model = small("llama", "default" if method == "clex" else method).to(device)

@@ -6,10 +6,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from small_models import TRAINED, small, tokens
-from transformers import MistralLarge4Config, MistralLarge4ForConditionalGeneration
-from transformers.models.mistral_large4.modeling_mistral_large4 import MistralLarge4TextSoftmaxScaling
 
-from cordage_torch import CLEX, LearnedTable, LeRoPE, apply_to, lerope_alpha, rotate, save_lerope, save_longrope, scale_queries
+pytest.importorskip("transformers.models.mistral_large4", reason="transformers is older than Mistral Large 4")
+from transformers import MistralLarge4Config, MistralLarge4ForConditionalGeneration  # noqa: E402
+from transformers.models.mistral_large4.modeling_mistral_large4 import MistralLarge4TextSoftmaxScaling  # noqa: E402
+
+from cordage_torch import CLEX, LearnedTable, LeRoPE, apply_to, lerope_alpha, rotate, save_lerope, save_longrope, scale_queries  # noqa: E402
 
 AGREEMENT = 1e-4  # of the largest number, float32: transformers' angles are off by some 1e-5 at position 256
 GRADIENTS = 1e-5

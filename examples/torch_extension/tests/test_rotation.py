@@ -52,6 +52,12 @@ def test_values_are_the_formulas(ids, interleaved, device):
         torch.testing.assert_close(got.cpu().double(), plain(x.double(), ids, INV_FREQ, 1.25, interleaved), rtol=0, atol=allowed)
 
 
+def test_no_tokens_have_gradients_too(device):
+    q, _ = q_and_k(torch.float32, requires_grad=True, device=device)
+    rotate(q[:, :, :0], position_ids=torch.arange(0, device=device), inv_freq=INV_FREQ)[0].sum().backward()
+    assert torch.equal(q.grad, torch.zeros_like(q))
+
+
 @pytest.mark.parametrize("dtype, allowed", [(torch.float32, 1e-6), (torch.bfloat16, 2e-2), (torch.float16, 3e-3)])
 def test_other_types_are_rounded_once(dtype, allowed, device):
     q, k = q_and_k(dtype, device=device)
@@ -111,6 +117,7 @@ def test_views_are_rotated_where_they_lie(device):
     ids = torch.arange(5, device=device)
     q, k = (part.view(2, 5, -1, 8).transpose(1, 2) for part in (fused[..., :16], fused[..., 16:24]))
     assert not q.is_contiguous()
+    rotate(q, k, position_ids=ids, inv_freq=INV_FREQ)  # a GPU is given the frequencies now
     with torch.profiler.profile() as profile:
         got = rotate(q, k, position_ids=ids, inv_freq=INV_FREQ)
     called = {event.name for event in profile.events()}

@@ -320,6 +320,7 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
     check_like("v", v_in, "q", q_in);
     check_angles(by, q_in.device());
     check_cache(function, cache, Device::device);
+    check_device("keys", cache.keys, q_in.device());
     const auto parts = parts_of(cache);
     const auto check_heads_of = [&](const cache_part& part, const char* x_name, const at::Tensor& x) {
         if (part.elements.size(2) == x.size(2) && part.head_dim() == x.size(3)) return;

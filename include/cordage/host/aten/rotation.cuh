@@ -90,11 +90,18 @@ class on_gpu {
         return words;
     }
     /// Copies the words to the device on a separate stream and waits for that stream only. Pending work of the current
-    /// stream and a graph capture are unaffected.
+    /// stream and a graph capture are unaffected: torch's pool of 32 streams, which are used in turn, has captures too.
     static at::Tensor uploaded(const basis& b, const at::Device& device) {
         const std::vector<std::uint64_t> words = device_words(b);
         const c10::cuda::CUDAStreamCaptureModeGuard relaxed(cudaStreamCaptureModeRelaxed);
-        const c10::cuda::CUDAStreamGuard aside(c10::cuda::getStreamFromPool(false, device.index()));
+        c10::cuda::CUDAStream other = c10::cuda::getStreamFromPool(false, device.index());
+        const auto is_captured = [&] {
+            cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+            C10_CUDA_CHECK(cudaStreamIsCapturing(other, &status));
+            return status != cudaStreamCaptureStatusNone;
+        };
+        while (is_captured()) other = c10::cuda::getStreamFromPool(false, device.index());
+        const c10::cuda::CUDAStreamGuard aside(other);
         at::Tensor here = at::empty({static_cast<std::int64_t>(words.size())}, at::kLong);
         std::memcpy(here.data_ptr(), words.data(), sizeof(std::uint64_t) * words.size());
         return here.to(device);

@@ -86,7 +86,7 @@ heads_view<T> view(const at::Tensor& x, const char* name = "x") {
     if (x.dim() != 4) {
         fail<shape_error>({"aten: ", name, " has ", x.dim(), " dimensions, must be [batch, tokens, heads, head_dim]"});
     }
-    if ((x.stride(3) != 1 && x.size(3) > 1) || x.is_neg()) {
+    if ((x.stride(3) != 1 && x.size(3) > 1 && x.numel() > 0) || x.is_neg()) {
         fail<shape_error>({"aten: ", name, " with last stride ", x.stride(3), " must have 1, and no pending negation"});
     }
     return {static_cast<T*>(x.data_ptr()),

@@ -21,7 +21,7 @@ __device__ inline double not_a_number() { return lane_traits<double>::from_bits(
 /// of the token is invalid. Bit i of `invalid`: that of pair i is.
 template <int N>
 struct token_phases {
-    std::uint64_t phase[N];
+    std::uint64_t phase[N] = {};
     double attention_factor;
     std::uint32_t invalid = 0;
 };

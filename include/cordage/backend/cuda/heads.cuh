@@ -175,9 +175,9 @@ struct heads_reader {
     std::int32_t heads = 0;           // of them; 0 if the thread has no lanes, or the token no slot
     const X* x = nullptr;             // its first head, at the thread's first lane
     std::int32_t stride = 0;
-    int lane[stored::runs::count];  // from there
+    int lane[stored::runs::count] = {};  // from there
 
-    stored next;
+    stored next = {};
     std::int32_t next_head = most_small_size;  // of its operand; more than there are if nothing is loaded
 
     __device__ void read(std::int32_t number) {

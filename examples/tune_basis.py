@@ -12,8 +12,8 @@ MODEL is a folder, a name at a hub, or a GGUF file. The same command goes on aft
     closed_form/       config.json of the closed form that learning began from
     result.json        all that was measured
 
-With --temperature heads FOLDER has the weights too, if MODEL is not a GGUF file. For a Mistral Large 4 it has
-lerope.safetensors, alpha and the temperatures of heads, instead of all these.
+With --weights FOLDER has the weights and the tokenizer too; with --temperature heads it has them anyway, if MODEL is not a GGUF
+file. For a Mistral Large 4 it has lerope.safetensors, alpha and the temperatures of heads, instead of all these.
 """
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     parser.add_argument("--gguf", type=Path, metavar="MODEL.gguf", help="the same model as llama.cpp's converter wrote it, "
                         "quantised or not, to be written to FOLDER/model.gguf; default: MODEL, if that is one")
+    parser.add_argument("--weights", action="store_true", help="write weights and tokenizer beside config.json too, those of a GGUF "
+                        "file as float32")
     parser.add_argument("--form", choices=("table", "clex"), default="table", help="what learns: one factor of each pair, "
                         "for LENGTH, or an ODE, for all lengths up to it (default: table)")
     parser.add_argument("--temperature", choices=("one", "heads", "none"), help="of attention scores, learned with the basis: "
@@ -186,6 +188,8 @@ def check(options: argparse.Namespace, config) -> None:
         raise ValueError(f"--rate {options.rate} must be > 0 and finite")
     if has_alpha(config) and options.steps < 1:
         raise ValueError(f"--steps 0 must be >= 1 for MODEL {options.model}, whose own alpha learns: it has no closed form to write")
+    if has_alpha(config) and options.weights:
+        raise ValueError(f"--weights must not be given for MODEL {options.model}: lerope.safetensors is loaded over its own weights")
     numbers_of(options)
     trained = trained_length(config)
     if options.length <= trained:
@@ -458,8 +462,11 @@ def write(run: Run, tuned: Tuned, config, tokenizer, options: argparse.Namespace
         return
     save_longrope(config, clex_from(config, run.start, length), length, out / "closed_form")
     heads = tuned.parts["heads"] if "heads" in tuned.parts else None
-    if heads is not None and not options.model.endswith(".gguf"):
-        heads.fold(tuned.model)
+    if options.weights or heads is not None and not options.model.endswith(".gguf"):
+        if heads is not None:
+            heads.fold(tuned.model)
+        if options.model.endswith(".gguf"):
+            tuned.model.hf_quantizer = None  # the weights were dequantised
         tuned.model.save_pretrained(out)
         tokenizer.save_pretrained(out)
     save_longrope(config, basis, length, out)

@@ -17,8 +17,8 @@ using cordage::fail, cordage::index_t, cordage::rope_config, cordage::value_erro
 
 /// `rope_parameters` (transformers before 5: `rope_scaling`) of rope type "longrope" that reproduce this policy: at t =
 /// 1 up to original_length, at `t` beyond. Factors are 1 / alpha_i, so `long_factor` is also ggml's freq_factors.
-/// Engines have one attention factor for all lengths, as for YaRN: the one at `t` is written. The config also needs
-/// max_position_embeddings = t * original_length.
+/// Engines have one attention factor for all lengths, as for YaRN: the one at `t` is written, also as `short_mscale` and
+/// `long_mscale` for vLLM. The config also needs max_position_embeddings = t * original_length.
 ///
 /// @param t  > 1; the t of the longest length, since engines have one set of factors beyond original_length
 /// @throws value_error  for t; for an original_length that is not an integer of at most 2^53; for a pair that is not
@@ -57,7 +57,9 @@ nlohmann::json longrope_parameters(const rope_config& config, const Policy& poli
             {"original_max_position_embeddings", static_cast<index_t>(config.original_length)},
             {"short_factor", factors_at(1.0)},
             {"long_factor", factors_at(t)},
-            {"attention_factor", attention}};
+            {"attention_factor", attention},
+            {"short_mscale", attention},
+            {"long_mscale", attention}};
 }
 
 }  // namespace own

@@ -50,7 +50,8 @@ def save_longrope(config, basis: LearnedModule, length: int, folder: str | Path)
         save_longrope(model.config, clex, 32768, "extended")
 
     Writes `rope_parameters` (longrope_parameters) for transformers 5 and, if whole heads are rotated and all layers are
-    alike, `rope_scaling` for transformers 4.
+    alike, `rope_scaling` for transformers 4. A config without `architectures`, such as one read from a GGUF file, gets the
+    causal language model of its type, without which vLLM would serve the model without its head.
 
     Args:
         config, basis: as for longrope_parameters; the config is not changed
@@ -58,6 +59,8 @@ def save_longrope(config, basis: LearnedModule, length: int, folder: str | Path)
 
     Raises ValueError naming the argument.
     """
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
     longrope = longrope_parameters(config, basis, length)
     trained = longrope["original_max_position_embeddings"]
     config = copy.deepcopy(config)
@@ -72,6 +75,8 @@ def save_longrope(config, basis: LearnedModule, length: int, folder: str | Path)
     if hasattr(text, "original_max_position_embeddings"):
         text.original_max_position_embeddings = trained
     said = config.to_diff_dict()
+    if not config.architectures and config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        said["architectures"] = [MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config.model_type]]
     if text is config and not by_layer_type and "partial_rotary_factor" not in own:  # the older spelling suffices
         said |= {"original_max_position_embeddings": trained, "rope_theta": own["rope_theta"], "rope_scaling": own}
     path = Path(folder, "config.json")

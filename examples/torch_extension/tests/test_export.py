@@ -66,6 +66,17 @@ def test_other_readers_find_what_they_look_for(tmp_path):
         assert rope["original_max_position_embeddings"] == TRAINED
 
 
+def test_the_config_names_the_class_of_the_model(tmp_path):
+    """vLLM takes a Llama without this key for a model without a head; the config of a GGUF file has none."""
+    for family, given, expected in (("llama", None, ["LlamaForCausalLM"]), ("phi3", None, ["Phi3ForCausalLM"]),
+                                    ("llama", ["Own"], ["Own"])):
+        config = small(family).config
+        config.architectures = given
+        save_longrope(config, learned(config), TARGET, tmp_path)
+        assert json.loads((tmp_path / "config.json").read_text())["architectures"] == expected
+        assert config.architectures == given
+
+
 @torch.no_grad()
 def test_a_model_that_reads_no_rope_dictionary_is_rotated_by_cordage_only(tmp_path):
     esm = AutoModel.from_config(EsmConfig(

@@ -141,6 +141,45 @@ def test_temperatures_of_heads_are_folded_into_the_weights(model, text, tmp_path
         assert (folded(ids).logits - own(ids).logits).abs().max() > AGREEMENT * own(ids).logits.abs().max()
 
 
+def write_gguf(model, path):
+    """The weights of a Llama in a GGUF file, without a tokenizer; the rows of q and k have another order in one."""
+    gguf = pytest.importorskip("gguf")
+    config = model.config
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_rope_dimension_count(16)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    for name, values in model.state_dict().items():
+        writer.add_tensor(names.get_name(name, try_suffixes=(".weight",)), values.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+@pytest.mark.parametrize("kind", ["folder", "gguf"])
+def test_the_weights_beside_the_config(kind, model, text, tmp_path, monkeypatch):
+    given, own, out = model, AutoModelForCausalLM.from_pretrained(model), tmp_path / "out"
+    if kind == "gguf":
+        given = tmp_path / "model.gguf"
+        write_gguf(own, given)
+        own = AutoModelForCausalLM.from_pretrained(tmp_path, gguf_file=given.name)
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(model)
+        monkeypatch.setattr(tune_basis.AutoTokenizer, "from_pretrained", lambda **_: tokenizer)
+    tune(given, text, out, "--weights", "--start", "1", "4", "1", "--steps", "0", "--measured", "2")
+    written = AutoModelForCausalLM.from_pretrained(out)
+    assert written.config.architectures == ["LlamaForCausalLM"] and written.config.max_position_embeddings == TARGET
+    assert all(torch.equal(one, own.state_dict()[name]) for name, one in written.state_dict().items())
+    assert PreTrainedTokenizerFast.from_pretrained(out).vocab_size == 256
+
+
 def test_the_alpha_of_a_mistral_large_4(text, tmp_path):
     """Continues to learn the model's own alpha, over its own YaRN, and the temperatures of its heads."""
     large4 = test_lerope.large4(vocab_size=256)
@@ -159,7 +198,8 @@ def test_the_alpha_of_a_mistral_large_4(text, tmp_path):
     tune(tmp_path / "model", text, tmp_path / "alone", "--steps", "1", "--measured", "2", "--temperature", "none", length=64)
     assert len(load_file(tmp_path / "alone/lerope.safetensors")) == 1
     for more, said in ((("--temperature", "one"), "--temperature one must be heads or none for MODEL"),
-                       (("--steps", "0"), "--steps 0 must be >= 1 for MODEL .*, whose own alpha learns")):
+                       (("--steps", "0"), "--steps 0 must be >= 1 for MODEL .*, whose own alpha learns"),
+                       (("--weights",), "--weights must not be given for MODEL")):
         with pytest.raises(ValueError, match=said):
             tune(tmp_path / "model", text, tmp_path / "other", *more, length=64)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from difflib import get_close_matches
 
 from torch import Tensor
 from vllm import SamplingParams
@@ -82,6 +83,7 @@ def register() -> None:
 
     @functools.wraps(own_process)
     def process_inputs(self, request_id, prompt, params, *args, **kwargs):
+        _check_keys(params)
         length = length_of(params)
         if length is not None:
             _check_length(length, params, self.vllm_config, self.cordage_rules)
@@ -93,12 +95,22 @@ def register() -> None:
     InputProcessor.__init__, InputProcessor.process_inputs = __init__, process_inputs
 
 
+def _check_keys(params) -> None:
+    """Refuses a misspelt rope_length, which would be ignored. Other keys may be those of other plug-ins."""
+    for key in getattr(params, "extra_args", None) or {}:
+        name = str(key).lower()
+        if key != KEY and (name.startswith("rope") or get_close_matches(name, [KEY], cutoff=0.8)):
+            raise VLLMValidationError(f"cordage_vllm: extra_args has the key {key!r}, must be {KEY!r}")
+
+
 def _check_length(length, params, vllm_config, rules) -> None:
     said = f"cordage_vllm: extra_args[{KEY!r}] {length!r}"
     longest = vllm_config.model_config.max_model_len
-    if not isinstance(length, int) or isinstance(length, bool) or not 1 <= length <= longest:
-        raise VLLMValidationError(f"{said} must be an integer in [1, max_model_len {longest}]; start vLLM with a larger "
-                                  "max_model_len for longer ones")
+    if not isinstance(length, int) or isinstance(length, bool):
+        raise VLLMValidationError(f"{said} must be an integer, not of type {type(length).__name__}")
+    if not 1 <= length <= longest:
+        raise VLLMValidationError(f"{said} must be in [1, max_model_len {longest}]; start vLLM with a larger max_model_len for "
+                                  "longer ones")
     if not rules.depends_on_length():
         raise VLLMValidationError(f"{said} must not be given where rope_parameters have one basis for all lengths; 'dynamic', "
                                   "'longrope' and a learned basis have several")

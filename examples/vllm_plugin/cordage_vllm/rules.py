@@ -43,6 +43,8 @@ class LayerRule:
             if learned is not None and getattr(learned, name) != self.rule[name]:
                 raise ValueError(f"cordage_vllm: additional_config['cordage']['basis'] has {name} {getattr(learned, name)}, "
                                  f"must have the model's {self.rule[name]}")
+        if learned is None and self.rule["rope_type"] == "longrope":
+            _check_longest(config_json, default_length)
         self.config_json, self.layer_type, self.learned = config_json, layer_type, learned
         self.axis_of_pair = torch.tensor(self.rule["axis_of_pair"], dtype=torch.int64)  # [pairs] of M-RoPE, else empty
         self.depends_on_length = learned is not None or self.rule["depends_on_length"]
@@ -59,6 +61,15 @@ class LayerRule:
                 inv_freq, factor = _ops.config_basis(length, self.config_json, self.layer_type)
         numbers = inv_freq.numpy().tobytes() + factor.numpy().tobytes()
         return Basis(inv_freq, factor, hashlib.sha256(numbers).hexdigest())
+
+
+def _check_longest(config_json: str, length: int) -> None:
+    """The long factors are one basis, for the longest length of the config; vLLM can be told to go beyond it."""
+    longest = json.loads(config_json).get("max_position_embeddings")
+    if longest is not None and length > longest:
+        raise ValueError(f"cordage_vllm: max_model_len {length} must be <= max_position_embeddings {longest}, as the factors of "
+                         f"rope_type 'longrope' are for up to {longest} tokens; start vLLM with max_model_len {longest}, or export "
+                         f"a basis for {length} tokens")
 
 
 class ModelRules:

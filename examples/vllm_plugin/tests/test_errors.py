@@ -24,6 +24,11 @@ WRONG_ENGINES = {
                        ["['basis'] 'no_such_module:table'", "No module named"]),
     "no basis": ({"additional_config": {"cordage": {"basis": "learned_basis:nothing"}}}, ["returned a NoneType"]),
     "another size": ({"additional_config": {"cordage": {"basis": "learned_basis:other_size"}}}, ["rotary_dim 16", "32"]),
+    "factors for less": (overridden(PLAIN | {"rope_type": "longrope", "factor": 4.0, "short_factor": [1.0] * 16,
+                                             "long_factor": [4.0] * 16, "original_max_position_embeddings": TRAINED})
+                         | {"max_model_len": 8 * TRAINED},
+                         ["max_model_len 512 must be <= max_position_embeddings 256", "'longrope'", "with max_model_len 256",
+                          "for 512 tokens"]),
     "unknown key": ({"additional_config": {"cordage": {"bases": "learned_basis:table"}}}, ["'bases'", "'basis'"]),
 }
 
@@ -33,12 +38,14 @@ def folder(tmp_path_factory):
     return save_model(tmp_path_factory.mktemp("model"), max_position_embeddings=4 * TRAINED)
 
 
-def asking(lengths):
-    """One call for each rope_length."""
-    return [[{"ids": prompt(20), "tokens": 2, "extra": {"rope_length": length}}] for length in lengths]
+def asking(lengths, key="rope_length"):
+    """One call for each length."""
+    return [[{"ids": prompt(20), "tokens": 2, "extra": {key: length}}] for length in lengths]
 
 
-WRONG_LENGTHS = [True, 0, 1.5, "64", 4 * TRAINED + 1]
+WRONG_LENGTHS = {True: "an integer, not of type bool", 1.5: "an integer, not of type float", "64": "an integer, not of type str",
+                 0: "in [1, max_model_len 256]; start", 4 * TRAINED + 1: "in [1, max_model_len 256]; start"}
+WRONG_KEYS = ["rope_lenght", "rope", "Rope_Length", "rop_length"]
 DYNAMIC = overridden(PLAIN | {"rope_type": "dynamic", "factor": 4.0}) | {"max_model_len": 4 * TRAINED}
 
 
@@ -47,8 +54,10 @@ def refusals(folder, run_vllm, tmp_path_factory):
     """All engines in one process, since starting a process takes longer than these computations."""
     engines = {name: [settings, []] for name, (settings, _) in WRONG_ENGINES.items()}
     engines["glm"] = [{"model": save_model(tmp_path_factory.mktemp("glm"), "glm")}, []]
-    engines["dynamic"], engines["plain"] = [DYNAMIC, asking([*WRONG_LENGTHS, 64])], [{}, asking([64])]
-    given = run_vllm(*([{"model": folder} | settings, calls] for settings, calls in engines.values()))
+    engines["dynamic"] = [DYNAMIC, asking([*WRONG_LENGTHS, 64])]
+    engines["plain"] = [{}, [*asking([64]), *(asking([64], key)[0] for key in [*WRONG_KEYS, "length", "max_length"])]]
+    given = run_vllm(*([{"model": folder} | settings, calls] for settings, calls in engines.values()),
+                     VLLM_ALLOW_LONG_MAX_MODEL_LEN="1")
     return dict(zip(engines, given, strict=True))
 
 
@@ -68,10 +77,16 @@ def test_a_model_that_vllm_runs_by_transformers_is_refused(refusals):
 
 def test_a_request_is_refused(refusals):
     *refused, served = refusals["dynamic"]["answers"]
-    for length, said in zip(WRONG_LENGTHS, refused, strict=True):
-        assert said.startswith(f"cordage_vllm: extra_args['rope_length'] {length!r} must be an integer in [1, max_model_len")
+    for (length, expected), said in zip(WRONG_LENGTHS.items(), refused, strict=True):
+        assert said.startswith(f"cordage_vllm: extra_args['rope_length'] {length!r} must be {expected}")
     assert len(served[0]["tokens"]) == 2  # the engine goes on
     assert "one basis for all lengths" in refusals["plain"]["answers"][0]
+
+
+def test_a_misspelt_key_of_a_request_is_refused(refusals):
+    *refused, other, another = refusals["plain"]["answers"][1:]
+    assert refused == [f"cordage_vllm: extra_args has the key {key!r}, must be 'rope_length'" for key in WRONG_KEYS]
+    assert len(other[0]["tokens"]) == len(another[0]["tokens"]) == 2
 
 
 def test_classes_and_types_that_are_not_served(folder):

@@ -17,8 +17,8 @@ using cordage::fail, cordage::index_t, cordage::rope_config, cordage::value_erro
 
 /// `rope_parameters` (transformers before 5: `rope_scaling`) of rope type "longrope" that reproduce this policy: at t =
 /// 1 up to original_length, at `t` beyond. Factors are 1 / alpha_i, so `long_factor` is also ggml's freq_factors.
-/// Engines have one attention factor for all lengths, as for YaRN: the one at `t` is written, also as `short_mscale` and
-/// `long_mscale` for vLLM. The config also needs max_position_embeddings = t * original_length.
+/// Engines have one attention factor for all lengths, as for YaRN: the one at `t` is written, also as `short_mscale`
+/// and `long_mscale` for vLLM. The config also needs max_position_embeddings = t * original_length.
 ///
 /// @param t  > 1; the t of the longest length, since engines have one set of factors beyond original_length
 /// @throws value_error  for t; for an original_length that is not an integer of at most 2^53; for a pair that is not

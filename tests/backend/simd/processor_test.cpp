@@ -23,8 +23,12 @@ std::string line_of(const char* path, const std::string& start = "") {
 }  // namespace
 
 TEST_CASE("backend/simd/processor: AMD's fetch heads in a row by themselves") {
+#if defined(__x86_64__)
     const std::string vendor = line_of("/proc/cpuinfo", "vendor_id");
     const bool is_amd = vendor.find("AuthenticAMD") != std::string::npos;
+#else  // an emulator shows the file of its host
+    const bool is_amd = false;
+#endif
     CHECK(backend::this_processor<any_arch>().has_better_prefetch == is_amd);
 }
 

@@ -207,7 +207,7 @@ early() { [[ $1 == 124 || $1 == 137 ]] && echo "ended early, within $2 seconds";
 
 # verdict_of LOG STATUS SECONDS: what compute-sanitizer found, which `timeout` may have stopped.
 verdict_of() {
-    local found='^=+ (Invalid|Misaligned|Uninitialized|Program hit|(Error|Warning): Race)'
+    local found='^=+ (Invalid|Misaligned|Uninitialized|Program hit|Barrier error|(Error|Warning): Race)'
     if grep -qE "$found" "$1"; then
         echo "failed: $(grep -m 1 -E '(ERROR|RACECHECK) SUMMARY' "$1" || grep -m 1 -E "$found" "$1")"
     elif [[ $2 == 0 ]] || grep -qE '(ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards)' "$1"; then

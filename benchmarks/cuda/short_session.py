@@ -48,17 +48,16 @@ tests = {}
 found = re.search(r"test cases: *\d+ \| *(\d+) passed \| *(\d+) failed", text("tests.log"))
 tests["the kernels' tests"] = f"{found[1]} passed, {found[2]} failed" if found else "ended early, within 90 seconds"
 tests["a launch, plain and in a graph"] = "passed" if ", status 0: build/gpu/bin/cordage_gpu_launch" in text("launch.log") else "failed"
-logs = sorted(results.glob("memcheck*.log"))
-clean = [log for log in logs if "ERROR SUMMARY: 0 errors" in log.read_text(errors="replace")]
-wrong = [line for log in logs for line in re.findall(r"ERROR SUMMARY: [1-9].*", log.read_text(errors="replace"))]
-tests["compute-sanitizer memcheck"] = (f"failed: {wrong[0]}" if wrong else "no errors" if logs and len(clean) == len(logs) else
-                                       f"no errors, but {len(logs) - len(clean)} of {len(logs)} parts of the tests ended early")
+for tool in ("memcheck", "racecheck", "synccheck"):
+    logs = [path.read_text(errors="replace") for path in sorted(results.glob(f"{tool}*.log"))]
+    clean = [log for log in logs if re.search("(ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards)", log)]
+    found = [line for log in logs for line in re.findall(r"(?:ERROR|RACECHECK) SUMMARY: [1-9].*", log)]
+    tests[f"compute-sanitizer {tool}"] = (f"failed: {found[0]}" if found else "no errors" if logs and len(clean) == len(logs) else
+                                          f"no errors, but {len(logs) - len(clean)} of {len(logs)} parts of the tests ended early")
 if (results / "torch_tests.log").exists():
-    log = text("torch_tests.log")
-    passed, *wrong = [re.findall(pattern, log) for pattern in (r"\] PASSED (\S+)", r"\] FAILED (\S+)", r"\] ERROR (\S+)",
-                                                               r"ERROR collecting (\S+)")]
-    tests["cordage_torch"] = f"{len(passed)} passed, {sum(map(len, wrong))} failed" + "".join(
-        f"; {name}" for names in wrong for name in names)
+    passed = re.findall(r"\] PASSED (\S+)", text("torch_tests.log"))
+    failed = re.findall(r"(?:\] FAILED|\] ERROR|ERROR collecting) (\S+)", text("torch_tests.log"))
+    tests["cordage_torch"] = f"{len(passed)} passed, {len(failed)} failed" + "".join(f"; {name}" for name in failed)
 (results / "tests.json").write_text(json.dumps(tests))
 for what, outcome in tests.items():
     print(f"{what}: {outcome}")

@@ -33,7 +33,7 @@ if [[ -n $wheel ]]; then # -v: names of what failed, even if the time ends
   (cd examples/torch_extension/tests && PYTHONPATH=/tmp/site lim 110 python3 -m pytest -v -rfE -n 8 -p no:cacheprovider -k cuda \
     test_{cuda,rotation,cache_path,block_scaled,compile,models,lerope}.py >"$log" 2>&1) & p+=" $!"
 fi
-wait $p; grep -c 'ERROR SUMMARY: 0 errors' $r/memcheck*.log $r/synccheck.log; tail -n 2 $r/racecheck.log
+wait $p; grep -cE '(ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards)' $r/{mem,sync,race}check*.log
 for f in '' _fast_math; do lim 20 $b/cordage_gpu_precision$f $r/precision$f.json; done
 B="$b/cordage_gpu_bench --output $r" P="python3 benchmarks/cuda/peers/compare.py --libraries $b --site $g/site --output $r/peers.json --dtypes"
 lim 150 $B/bench.json --filter /exact/

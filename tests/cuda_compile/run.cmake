@@ -4,7 +4,6 @@ if(NOT unit)
   set(unit "${source}/on_device.cu")
 endif()
 # For the device, if there is one: code for older ones does not overlap.
-find_program(nvidia_smi nvidia-smi)
 if(nvidia_smi)
   execute_process(COMMAND "${nvidia_smi}" --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE capability ERROR_QUIET)
   if(capability MATCHES "^([0-9]+)\\.([0-9])")

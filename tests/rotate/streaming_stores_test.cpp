@@ -111,14 +111,28 @@ void check_forward() {
 
 #if defined(CORDAGE_HAS_SIMD) && defined(__x86_64__)
 TEST_CASE("rotate/streaming_stores: 4 GB exceed every cache, and for 32 MB the processor is not queried") {
-    CHECK(backend::uses_streaming_stores<xsimd::default_arch>(index_t{1} << 32));
-    CHECK_FALSE(backend::uses_streaming_stores<xsimd::default_arch>(index_t{1} << 25));
+    CHECK(backend::exceeds_caches<xsimd::default_arch>(index_t{1} << 32));
+    CHECK_FALSE(backend::exceeds_caches<xsimd::default_arch>(index_t{1} << 25));
 }
 #endif
 
 TEST_CASE_TEMPLATE("rotate/streaming_stores: the same bytes are written as by a small call, and no others", T, float,
                    float16, bfloat16, double) {
     check_forward<T, T>();
+}
+
+TEST_CASE_TEMPLATE("rotate/streaming_stores: so they are in place, a few heads at a time", T, float, bfloat16) {
+    for (const head_layout& layout : layouts) {
+        const basis b = some_basis(layout.rotary_dim / 2);
+        const auto check = [&]<class Pairing>(Pairing) {
+            check_same_bytes<T>(layout, 0, [&](const auto& ids, const auto& of, index_t tokens, auto cache) {
+                rotate_forward<Pairing>(exact_angles(b, ids),
+                                        in_place(in_slots(cache, of.data(), 1, tokens), layout.first_lane));
+            });
+        };
+        check(half_split{});
+        check(interleaved{});
+    }
 }
 
 TEST_CASE("rotate/streaming_stores: so they are where y has another type") { check_forward<float, bfloat16>(); }

@@ -92,8 +92,8 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<typename O::compute>& a
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes = bytes_of_call(operands);
     const bool is_long = bytes > beyond_l1;
-    const bool is_streaming = uses_streaming_stores<Arch>(3 * bytes);
-    const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
+    const bool is_streaming = has_streaming_stores && exceeds_caches<Arch>(3 * bytes);
+    const bool are_heads_fetched = is_long && bytes > this_processor<Arch>().prefetched_from;
     angle_rows<real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         if constexpr (O::is_normalized) {

@@ -65,34 +65,43 @@ CORDAGE_ALWAYS_INLINE void rotate_heads(const Operand& o, const X* x, Y* y, cons
     }
 }
 
-/// As above for `count` pairs, a few heads at a time, with non-temporal stores. Returns false and does nothing if y is
-/// x or if its pairs are not whole cache lines. A separate function, so that the loops for cached data keep their
-/// registers.
+/// As above for `count` pairs of a call that exceeds the caches: all pairs of a few heads before the next heads, with
+/// non-temporal stores if y is not x and its pairs are whole cache lines. Returns false and does nothing if the pairs
+/// do not fill the vectors. A separate function, so that the loops for cached data keep their registers.
 template <class Layout, pairing Pairing, class Operand, class X, class Y, class Real>
-CORDAGE_ONE_BODY bool rotate_streaming(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
-                                       const cos_sin<Real>& factor, index_t count, index_t pairs) noexcept {
+CORDAGE_ONE_BODY bool rotate_in_memory(const Operand& o, const X* x, Y* y, const angle_row<Real>& at,
+                                       const cos_sin<Real>& factor, index_t count, index_t pairs,
+                                       bool is_prefetched) noexcept {
     constexpr std::size_t vectors_each = Layout::most_in_registers;
+    constexpr index_t pairs_each = static_cast<index_t>(vectors_each) * Layout::pairs_each;
     using staged = staged_pairs<Layout, vectors_each, Pairing, Y>;
-    if constexpr (staged::are_lines) {
-        const index_t heads = o.shape().heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
-        if (static_cast<const void*>(x) == y || count % staged::count != 0) return false;
-        if (!staged::begin_at_lines(y, y_stride, pairs)) return false;
-        staged stage;
-        for (index_t head = 0; head < heads; head += heads_streamed_together) {
-            const index_t last = std::min(head + heads_streamed_together, heads);
-            for (index_t pair = 0; pair < count; pair += staged::count) {
-                const angles_in_registers<Layout, vectors_each, Real> angles({at.cos + pair, at.sin + pair}, factor);
-                const index_t lane = Pairing::first(pair, pairs);
-                for (index_t h = head; h < last; ++h) {
-                    angles.template rotate<Pairing>(o.x.format, x + h * x_stride + lane, pairs, o.y.format, stage.lanes,
-                                                    staged::count);
-                    stage.store_streaming(y + h * y_stride + lane, pairs);
+    if (count % pairs_each != 0) return false;
+    const index_t heads = o.shape().heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
+    const bool is_streaming = static_cast<const void*>(x) != y && staged::begin_at_lines(y, y_stride, pairs);
+    const ahead fetch(x, x_stride, is_prefetched ? 2 * pairs : 0);
+    for (index_t head = 0; head < heads; head += heads_together_in_memory) {
+        const index_t last = std::min(head + heads_together_in_memory, heads);
+        for (index_t pair = 0; pair < count; pair += pairs_each) {
+            const angles_in_registers<Layout, vectors_each, Real> angles({at.cos + pair, at.sin + pair}, factor);
+            const index_t lane = Pairing::first(pair, pairs);
+            for (index_t h = head; h < last; ++h) {
+                const X* const from = x + h * x_stride + lane;
+                Y* const to = y + h * y_stride + lane;
+                if (pair == 0) fetch(x, h * x_stride);
+                if constexpr (staged::are_lines) {
+                    if (is_streaming) {
+                        staged stage;
+                        angles.template rotate<Pairing>(o.x.format, from, pairs, o.y.format, stage.lanes,
+                                                        staged::count);
+                        stage.store_streaming(to, pairs);
+                        continue;
+                    }
                 }
+                angles.template rotate<Pairing>(o.x.format, from, pairs, o.y.format, to, pairs);
             }
         }
-        return true;
     }
-    return false;
+    return true;
 }
 
 /// Rotates pairs [first, first + count) of every head of one token by a row of their cos and sin, times `factor`.
@@ -175,8 +184,8 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& ang
     const index_t pairs = angles.pairs(), tokens = angles.tokens();
     const index_t bytes = bytes_of_call(operands);
     const bool is_long = bytes > beyond_l1, are_slots_fetched = bytes > beyond_l2;
-    const bool are_heads_fetched = is_long && !this_processor<Arch>().has_better_prefetch;
-    const bool is_streaming = uses_streaming_stores<Arch>(2 * bytes);
+    const bool are_heads_fetched = is_long && bytes > this_processor<Arch>().prefetched_from;
+    const bool is_in_memory = !O::has_head_format && exceeds_caches<Arch>(2 * bytes);  // else in a stage, read again
     bool rotates = false;
     for (const O& o : operands) rotates = rotates || o.is_rotated();
     angle_rows<real> rows(angles, end);
@@ -190,12 +199,13 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& ang
         }
         const auto rotate_block = [&]<class Some>(const Some& o, index_t first,
                                                   index_t count) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            if (is_streaming && !O::has_head_format) {  // not into the stage, which is read again
+            if (is_in_memory) {
                 const auto lanes = o.lanes_of(row, token);
                 const index_t lane = Pairing::first(first, pairs);
                 if (lanes.x != nullptr && o.is_rotated() &&
-                    simd_detail::rotate_streaming<layout_of<Arch, Pairing, Some>, Pairing>(
-                        o, lanes.x + lane, lanes.y + lane, at, factor, count, pairs)) {
+                    simd_detail::rotate_in_memory<layout_of<Arch, Pairing, Some>, Pairing>(
+                        o, lanes.x + lane, lanes.y + lane, at, factor, count, pairs,
+                        are_heads_fetched && first == 0 && o.x.slots.entries == nullptr)) {
                     return;
                 }
             }
@@ -244,7 +254,7 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& ang
             for (const O& o : operands) rotate_with_norm(o);
         }
     });
-    if (is_streaming) end_streaming_stores();
+    if (is_in_memory) end_streaming_stores();
 }
 
 }  // namespace simd_detail

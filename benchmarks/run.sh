@@ -9,7 +9,7 @@ demo_packages=(g++ cmake ninja-build libeigen3-dev libxsimd-dev libtorch-dev lib
 
 # All benchmarks, into docs/performance/NAME.json and the tables of docs/performance.md that name it.
 bench_record() {
-    [[ ${1-} =~ ^[a-z0-9_]+$ ]] || { echo "./run bench --record: NAME of the machine, as in amd_zen4" >&2; exit 2; }
+    [[ ${1-} =~ ^[a-z0-9_]+$ ]] || { echo "./run bench --record: NAME of the machine, as in amd_zen3" >&2; exit 2; }
     need "${bench_packages[@]}" python3 git
     build bench
     local lines="build/bench/$1.json"

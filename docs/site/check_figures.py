@@ -2,7 +2,7 @@
 """Checks figures of the pages against the recorded files that they come from. A figure carries its source in a comment behind it,
 on the same line:
 
-    0.95<!-- figure docs/performance/amd_zen4.json; lines; rotate/forward/...; of_tight_bound -->
+    0.95<!-- figure docs/performance/amd_zen3.json; lines; rotate/forward/...; of_tight_bound -->
 
 It must be the source's number, rounded to the digits that the page gives. What stands after the file, separated by semicolons:
 

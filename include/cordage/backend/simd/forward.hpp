@@ -73,15 +73,14 @@ CORDAGE_ONE_BODY bool rotate_in_memory(const Operand& o, const X* x, Y* y, const
                                        const cos_sin<Real>& factor, index_t count, index_t pairs,
                                        bool is_prefetched) noexcept {
     constexpr std::size_t vectors_each = Layout::most_in_registers;
-    constexpr index_t pairs_each = static_cast<index_t>(vectors_each) * Layout::pairs_each;
     using staged = staged_pairs<Layout, vectors_each, Pairing, Y>;
-    if (count % pairs_each != 0) return false;
+    if (count % staged::count != 0) return false;
     const index_t heads = o.shape().heads, x_stride = o.x.head_stride, y_stride = o.y.head_stride;
     const bool is_streaming = static_cast<const void*>(x) != y && staged::begin_at_lines(y, y_stride, pairs);
     const ahead fetch(x, x_stride, is_prefetched ? 2 * pairs : 0);
     for (index_t head = 0; head < heads; head += heads_together_in_memory) {
         const index_t last = std::min(head + heads_together_in_memory, heads);
-        for (index_t pair = 0; pair < count; pair += pairs_each) {
+        for (index_t pair = 0; pair < count; pair += staged::count) {
             const angles_in_registers<Layout, vectors_each, Real> angles({at.cos + pair, at.sin + pair}, factor);
             const index_t lane = Pairing::first(pair, pairs);
             for (index_t h = head; h < last; ++h) {

@@ -20,7 +20,7 @@ struct processor {
     index_t prefetched_from = 0;  ///< bytes of a call from which consecutive heads are prefetched by instructions
 };
 
-/// More than the last-level caches of small server processors; tensors up to this size are taken to fit into the cache.
+/// Bytes of the smallest last-level cache of server processors; tensors up to this size are taken to fit into it.
 inline constexpr index_t least_last_cache = index_t{1} << 25;
 
 /// The processor that the program runs on. Queried once: in a virtual machine a query takes some 15 us.

@@ -27,7 +27,7 @@ CORDAGE_ALWAYS_INLINE bool exceeds_caches(index_t bytes) noexcept {
 
 /// Number of heads whose pairs are all rotated before the next heads, if a call exceeds the caches: memory is read in
 /// order, and parts of one cache line are not written at different times. On Zen 3 a rotation of fp32 in place takes
-/// 0.74 to 0.83 (half_split) and 0.58 to 0.61 (interleaved) of the time of passes over all heads of a token.
+/// 0.74 to 0.83 (half_split) and 0.58 to 0.62 (interleaved) of the time of passes over all heads of a token.
 inline constexpr index_t heads_together_in_memory = 4;
 
 /// Ends the stores of a slice with a fence, so that later synchronisation publishes them.

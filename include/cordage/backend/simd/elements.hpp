@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "cordage/backend/simd/lane.hpp"
+#include "cordage/core/index.hpp"
 #include "cordage/pair/format.hpp"
 
 namespace cordage::backend {
@@ -16,10 +17,12 @@ namespace elements_detail {
 template <class Real, class Arch>
 struct lane_type {
     using type = xsimd::batch<Real, Arch>;
+    static constexpr auto width = static_cast<index_t>(type::size);
 };
 template <class Real>
 struct lane_type<Real, void> {
     using type = Real;
+    static constexpr index_t width = 1;
 };
 
 /// The library's element type with the same bits, for a format without data members; a host's 16-bit type declares it
@@ -43,6 +46,9 @@ struct bits_of<element_traits<T>> {
 /// One vector of numbers. The vectors of Arch = void are single numbers, as at the end of a row.
 template <class Real, class Arch>
 using lane_type = typename elements_detail::lane_type<Real, Arch>::type;
+/// How many numbers it has.
+template <class Real, class Arch>
+inline constexpr index_t lane_width = elements_detail::lane_type<Real, Arch>::width;
 /// One vector of the compute type of a format.
 template <class Arch, class Format>
 using reals = lane_type<typename Format::compute, Arch>;

@@ -55,7 +55,7 @@ struct pair_vectors {
     using values = lane_pair<vector>;
     using angles = cos_sin<vector>;
     using sum_type = vector;
-    static constexpr auto pairs_each = static_cast<index_t>(sizeof(vector) / sizeof(Real));
+    static constexpr index_t pairs_each = lane_width<Real, Arch>;
     static constexpr std::size_t most_in_registers = 4;
 
     static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return {x.second, x.first}; }

@@ -27,7 +27,7 @@ template <class Arch, class Real>
 struct unrotated_vector {
     using vector = lane_type<Real, Arch>;
     using values = vector;
-    static constexpr auto pairs_each = static_cast<index_t>(sizeof(vector) / sizeof(Real));
+    static constexpr index_t pairs_each = lane_width<Real, Arch>;
 
     template <class Format, class T>
     static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {

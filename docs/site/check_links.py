@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Checks every link of the repository's pages (*.md) that stays within it: files, folders and headings; every figure that names
-its source (check_figures.py); and every table that names its record (write_performance.py).
+"""Checks every link of the repository's pages (*.md) that stays within it: files, folders and headings; every page that the
+site names; every figure that names its source (check_figures.py); and every table that names its record
+(write_performance.py).
 
     python3 docs/site/check_links.py    # in the repository's root; exit code 1 and a line for each that is wrong
 """
@@ -58,7 +59,7 @@ def main():
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
                             capture_output=True, text=True, check=True).stdout.split()
     wrong = count = figures = tables = 0
-    for page in map(Path, listed):
+    for page in filter(Path.exists, map(Path, listed)):
         text = page.read_text(encoding="utf-8")
         try:
             tables += len(write_performance.MARKED.findall(text))
@@ -79,6 +80,12 @@ def main():
                 if reason := check_figures.what_is_wrong(*figure):
                     print(f"{page}:{number}: figure {reason}")
                     wrong += 1
+    site = Path("docs/site/mkdocs.yml")
+    for page in re.findall(r": (\S+\.md)$", site.read_text(encoding="utf-8"), re.MULTILINE):
+        count += 1
+        if not (Path("docs") / page).exists():
+            print(f"{site}: no page docs/{page}")
+            wrong += 1
     print(f"{len(listed)} pages, {count} links, {figures} figures, {tables} tables, {wrong} wrong")
     return 1 if wrong or not count else 0
 

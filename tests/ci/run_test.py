@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """.ci/run with a ./run that stands for the repository's: it tests a copy of the tree as it is, in a folder of the library's
-name below one with a space in its name, and removes it."""
+name below one with a space in its name, and removes it. And the line that closes the tests, of what ctest prints."""
 import os
 import pathlib
 import shutil
@@ -8,7 +8,9 @@ import subprocess
 import tempfile
 import unittest
 
-CI_RUN = pathlib.Path(__file__).resolve().parents[2] / ".ci" / "run"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CI_RUN = ROOT / ".ci" / "run"
+CLOSING_LINE = ROOT / "tests" / "run" / "closing_line.awk"
 RUN = """#!/usr/bin/env bash
 { pwd; git ls-files --cached --others; git status --short; git log --format=%s; } >"$SEEN/$1"
 [[ $1 != test ]] || echo "7 passed, $FAILED failed"
@@ -43,7 +45,7 @@ class CiRun(unittest.TestCase):
         return path
 
     def git(self, *arguments):
-        subprocess.run(["git", *arguments], cwd=self.repository, check=True)
+        subprocess.run(["git", *arguments], cwd=self.repository, check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull})
 
     def run_ci(self, failed=0, passes="check"):
         environment = {**os.environ, "TMPDIR": str(self.scratch), "SEEN": str(self.seen), "FAILED": str(failed), "PASSES": passes}
@@ -66,6 +68,25 @@ class CiRun(unittest.TestCase):
             ended = self.run_ci(**given)
             self.assertEqual((ended.returncode, ended.stdout.splitlines()[-1]), (status, line))
             self.assertEqual(list(self.scratch.iterdir()), [])
+
+
+class ClosingLine(unittest.TestCase):
+    FIRST = "1/3 Test  #1: one ....   Passed    0.01 sec\n2/3 Test  #2: two ....***Skipped   0.01 sec\n"
+
+    def closing_line_of(self, printed):
+        awk = subprocess.run(["awk", "-f", CLOSING_LINE], input=printed, capture_output=True, text=True, check=False)
+        return awk.returncode, awk.stdout.splitlines()[-1]
+
+    def test_it_counts_the_tests_of_a_whole_run(self):
+        end = "3/3 Test  #3: three ..{}\n\n{} tests passed, {} tests failed out of 2\n"
+        self.assertEqual(self.closing_line_of(self.FIRST + end.format("   Passed    0.01 sec", "100%", 0)),
+                         (0, "2 passed, 0 failed"))
+        self.assertEqual(self.closing_line_of(self.FIRST + end.format("***Failed    0.01 sec", "50%", 1)),
+                         (1, "1 passed, 1 failed"))
+
+    def test_a_run_that_did_not_end_has_failed(self):
+        self.assertEqual(self.closing_line_of(self.FIRST), (1, "1 passed, 1 failed"))
+        self.assertEqual(self.closing_line_of("No tests were found!!!\n"), (1, "0 passed, 1 failed"))
 
 
 if __name__ == "__main__":

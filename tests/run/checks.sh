@@ -5,13 +5,17 @@
 check_packages=("${build_packages[@]}" libboost-dev clang libclang-rt-dev clang-format-16 clang-tidy git python3)
 full_check_packages=(g++-aarch64-linux-gnu qemu-user clang-19 libtorch-dev libopenblas0-pthread python3 python3-venv rustc)
 
-our_files() { git ls-files --cached --others --exclude-standard -- '*.hpp' '*.cpp' '*.cuh' '*.cu'; }
+# Without those that were deleted.
+our_files() {
+    comm -23 <(git ls-files --cached --others --exclude-standard -- '*.hpp' '*.cpp' '*.cuh' '*.cu' | sort) <(git ls-files --deleted | sort)
+}
 
-# Files that differ from upstream, or from the last commit where there is nothing newer than upstream.
+# Files that differ from upstream; where there is nothing newer, from the last commit that passed all checks here, or from
+# the one before the last.
 changed_files() {
     local base
-    base=$(git merge-base HEAD '@{upstream}' 2>/dev/null) || base=HEAD
-    [[ $(git rev-parse "$base") != $(git rev-parse HEAD) ]] || base=HEAD~1
+    base=$(git merge-base HEAD '@{upstream}' 2>/dev/null) || base=$(git rev-parse HEAD)
+    [[ $base != $(git rev-parse HEAD) ]] || base=$(git merge-base HEAD refs/cordage/checked 2>/dev/null) || base=HEAD~1
     git rev-parse --quiet --verify "$base" >/dev/null || { our_files; return; }
     git diff --name-only --diff-filter=d "$base" -- '*.hpp' '*.cpp'
     git ls-files --others --exclude-standard -- '*.hpp' '*.cpp'
@@ -43,6 +47,7 @@ check_tidy() {
                 unit=$(grep -lF "\"$PWD/$file\"" "$built"/tests/batches/*.cpp | head -n 1)
                 [[ -n $unit ]] || ! grep -q "$file\"" "$database/compile_commands.json" || unit=$file
                 ;;
+            *.cu | *.cuh) ;;
             *) continue ;;
         esac
         if [[ -n $unit ]]; then echo "$unit"; else echo "$file" >>build/tidy-left-out.txt; fi
@@ -71,15 +76,19 @@ check() {
     else
         say "check: $1"
         "${@:2}" || { check_failures+=("$1"); return 0; }
-        [[ -z $passed_before ]] || echo $((SECONDS - started)) >"$done_file"
+        # Files that changed meanwhile may have been read as they were or as they are.
+        [[ -z $passed_before || $(folder_of_tree) != "$passed_before" ]] || echo $((SECONDS - started)) >"$done_file"
     fi
-    [[ -z $passed_before ]] || check_times+=("$(printf '%5d s  %s' "$(cat "$done_file")" "$1")")
+    [[ ! -e $done_file ]] || check_times+=("$(printf '%5d s  %s' "$(cat "$done_file")" "$1")")
 }
 
-# A folder for the checks that have passed with the files of this tree as they are.
+# A folder for the checks that have passed with the files of this tree as they are, and with nvcc or without.
 folder_of_tree() {
     local files
-    files=$(git ls-files -z --cached --others --exclude-standard | xargs -0 sha256sum 2>/dev/null | sha256sum)
+    files=$({
+        git ls-files -z --cached --others --exclude-standard | xargs -0 sha256sum 2>/dev/null
+        command -v nvcc || true
+    } | sha256sum)
     mkdir -p "build/checked/${files%% *}"
     echo "build/checked/${files%% *}"
 }
@@ -89,10 +98,11 @@ run_check() {
     [[ ${1-} != --mutants ]] || { check_mutants; return; }
     [[ ${1-} != --fuzz ]] || { need "${check_packages[@]}" && check_fuzzers "$2"; return; }
     local full=no preset sanitized=asan-ubsan
-    [[ ${1-} != --full ]] || full=yes sanitized=asan-ubsan-full passed_before=$(folder_of_tree)
     need "${check_packages[@]}"
+    git rev-parse --git-dir >/dev/null || { say "the checks need a clone of the repository: git lists what they read"; return 1; }
     need_nvcc || say "nvcc could not be installed: the tests that run CUDA kernels will be skipped"
     need_nvrtc || say "NVRTC could not be installed: its tests will be skipped"
+    [[ ${1-} != --full ]] || full=yes sanitized=asan-ubsan-full passed_before=$(folder_of_tree)
     check "format" check_format
     check "places of the mutants" python3 tests/mutants/check.py --place
     check "links of the pages" python3 docs/site/check_links.py
@@ -126,6 +136,7 @@ run_check() {
         printf 'failed: %s\n' "${check_failures[@]}"
         return 1
     fi
+    ! git diff --quiet HEAD || git update-ref refs/cordage/checked HEAD
     echo "all checks passed"
 }
 

@@ -9,8 +9,9 @@ test_engines() {
     for engine in "${engines[@]}"; do
         say "engine $engine"
         mkdir -p "build/engines/$engine"
+        rm -f "build/engines/$engine/row.json"
         "test_engine_$engine" "build/engines/$engine" || status=1
-        [[ ! -e build/engines/$engine/row.json ]] || rows+=("build/engines/$engine/row.json")
+        [[ ! -s build/engines/$engine/row.json ]] || rows+=("build/engines/$engine/row.json")
     done
     [[ ${#rows[@]} -eq 0 ]] || python3 docs/site/write_engines.py docs/engines.md "${rows[@]}"
     return $status

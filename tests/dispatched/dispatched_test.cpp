@@ -222,6 +222,36 @@ TEST_CASE("dispatched: a norm with more weights than a table takes runs on the c
     CHECK(result_by(dispatched{}) == result_by(backend::compiled{}));
 }
 
+TEST_CASE("dispatched: a norm over all heads between two types is one mean, of more heads than are staged at once") {
+    constexpr index_t many = 24;  // of 96 lanes; 10 are staged
+    const call c;
+    auto x = numbers<float>(1, static_cast<std::size_t>(tokens * many * head_dim));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] *= static_cast<float>(1 + i / head_dim % many);
+    const auto weights = numbers<float>(2, static_cast<std::size_t>(many * head_dim));
+    const auto of_all = [&](auto& all) { return token_major(all.data(), {1, tokens, many, head_dim}); };
+    const auto result_by = [&]<class Backend>(Backend) {
+        std::vector<bfloat16> y(x.size());
+        rotate_forward<half_split, Backend>(
+            c.angles(),
+            from_to(of_all(x), of_all(y)).normalized({.weight = weights.data(), .is_over_all_heads = true}));
+        return bytes_of(y);
+    };
+    CHECK(result_by(dispatched{}) == result_by(backend::compiled{}));
+}
+
+TEST_CASE("dispatched: operands of two types in double run on the compiled kernels") {
+    const call c;
+    const auto weights = numbers<double>(1, head_dim);
+    const auto result_by = [&]<class Backend>(Backend) {
+        auto q = numbers<double>(2, static_cast<std::size_t>(tokens * heads * head_dim)), v = q;
+        rotate_forward<half_split, Backend>(
+            c.angles(), in_place(view(q)).normalized(rms_norm<double>{.weight = weights.data()}), in_place(view(v)));
+        q.insert(q.end(), v.begin(), v.end());
+        return bytes_of(q);
+    };
+    CHECK(result_by(dispatched{}) == result_by(backend::compiled{}));
+}
+
 TEST_CASE("dispatched: heads of two types with more lanes than a table stages run on the compiled kernels") {
     const std::vector<double> ones(64, 1.0);
     const basis b(ones);

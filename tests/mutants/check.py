@@ -178,6 +178,10 @@ def main():
     listed = (one for path in sorted(folder.glob("*.txt")) for one in read_list(path))
     chosen_ones = (one for one in listed if not given.only or any(re.search(given.only, test) for test in one.tests))
     mutants = list(enumerate(chosen_ones, 1))
+    for _, one in mutants:
+        for path in (headers / one.header, *(root / "tests" / f"{test}_test.cpp" for test in one.tests)):
+            if not path.is_file():
+                sys.exit(f"{one.place}: no file {path.relative_to(root)}")
     shutil.rmtree(build, ignore_errors=True)  # of other lists, whose numbers were others
     for path in (*headers.rglob("*.hpp"), *headers.rglob("*.cuh")):
         header = str(path.relative_to(headers))

@@ -157,6 +157,11 @@ TEST_CASE("rotate/memories: scales of other strides than those of the elements a
     };
     with({scales.data() + 5, 0, -2, -1}, false,
          "rotate_forward: x's scales strides [0, -2, -1, 1] must not be negative");
+    with({scales.data(), 0, -(index_t{1} << 40), 0}, false,
+         "rotate_forward: x's scales strides [0, -1099511627776, 0, 1] must not be negative");
+    with({scales.data(), 0, index_t{1} << 61, 1}, false,
+         "rotate_forward: x's scales [1, 3, 2, 1] with strides [0, 2305843009213693952, 1, 1] must span at most 2^58 "
+         "elements and 2^62 bytes");
     with({scales.data(), 0, index_t{1} << 61, 1}, true,
          "rotate_forward: x's scales [1, 3, 2, 1] with strides [0, 2305843009213693952, 1, 1] must span at most 2^58 "
          "elements and 2^62 bytes");

@@ -299,6 +299,11 @@ TEST_CASE("rotate/slots: an invalid cache is rejected, and so is one that overla
                     shape_error);
     auto wrong_rows = in_slots(token_major(cache.data(), {5, 4, 1, 8}), slots.data(), 1, 3);
     wrong_rows.slots.row_stride = -3;
-    CHECK_THROWS_AS(rotate_forward<half_split>(angles, in_place(wrong_rows)), shape_error);
+    CHECK_THROWS_WITH_AS(rotate_forward<half_split>(angles, in_place(wrong_rows)),
+                         "rotate_forward: x's slots.row_stride -3 must not be negative", shape_error);
+    auto wrong_entries = in_slots(token_major(cache.data(), {5, 4, 1, 8}), slots.data(), 1, 3);
+    wrong_entries.slots.tokens_of_entry = 3;
+    CHECK_THROWS_WITH_AS(rotate_forward<half_split>(angles, in_place(wrong_entries)),
+                         "rotate_forward: x's slots.tokens_of_entry 3 must be 1 or block_size 4", shape_error);
     CHECK(cache == std::vector<float>(200));
 }

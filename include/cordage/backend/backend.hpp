@@ -38,30 +38,6 @@ concept has_fill_range = requires(const exact_angles<std::int32_t>& angles, floa
     fill_range(B{}, angles, numbers, numbers, i, i);
 };
 
-/// Asserts that a backend has the function that the caller needs.
-template <class B>
-constexpr void require_rotate_range() {
-    static_assert(
-        has_rotate_range<B>,
-        "cordage: a backend needs 'template <pairing P, class Direction, class Source, class O> void "
-        "rotate_range(my_backend, const Source& angles, const operand_list<O>& operands, index_t begin, index_t end) "
-        "noexcept' beside it; docs/extending.md");
-}
-template <class B>
-constexpr void require_backward_range() {
-    static_assert(
-        has_backward_range<B>,
-        "cordage: a backend needs 'template <pairing P, class Source, class O> void backward_range(my_backend, const "
-        "Source& angles, const operand_list<O>& operands, const backend::angle_gradients& grads, index_t begin, "
-        "index_t end) noexcept' beside it; docs/extending.md");
-}
-template <class B>
-constexpr void require_fill_range() {
-    static_assert(has_fill_range<B>,
-                  "cordage: a backend needs 'template <class Source, class Real> void fill_range(my_backend, const "
-                  "Source& angles, Real* cos, Real* sin, index_t begin, index_t end) noexcept' beside it; "
-                  "docs/extending.md");
-}
 static_assert(has_rotate_range<scalar> && has_backward_range<scalar> && has_fill_range<scalar>);
 static_assert(has_rotate_range<fastest> && has_backward_range<fastest> && has_fill_range<fastest>);
 

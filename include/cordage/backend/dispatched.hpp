@@ -49,9 +49,9 @@ inline std::atomic<const kernel_table*>& chosen_kernels() {
     return chosen;
 }
 
-/// The backend. `compiled` does what has no kernels in a table: double, formats of your own, a norm that is rounded
-/// between two formats, and one of more than most_norm_weights weights of 16 bits. cos and sin of sources without
-/// phases are computed by `compiled` too.
+/// The backend. `compiled` does what has no kernels in a table: double, formats of your own, norms of more than
+/// most_norm_weights weights of 16 bits, and between two formats norms over all heads or rounded in between and heads
+/// of more than most_lanes_of_head lanes. cos and sin of sources without phases are computed by `compiled` too.
 struct dispatched {};
 
 /// Maximum number of weights that are converted to the floats of a table's norms, on the stack.
@@ -63,7 +63,14 @@ template <>
 inline constexpr bool simd_detail::has_fused_multiply_add<by_table> = true;
 template <>
 inline constexpr index_t row_width<by_table, float> = 16;
-constexpr simd<by_table> maker_of_rows(dispatched) noexcept { return {}; }
+template <class Real>
+constexpr auto maker_of_rows(dispatched) noexcept {
+    if constexpr (std::is_same_v<Real, float>) {
+        return simd<by_table>{};
+    } else {
+        return compiled{};
+    }
+}
 inline void write_rows_of_phases(simd<by_table>, const std::uint32_t* phases, const float* factors, index_t tokens,
                                  index_t count, float* cos, float* sin, index_t stride) noexcept {
     chosen_kernels().load()->write_rows(phases, factors, tokens, count, cos, sin, stride);
@@ -110,7 +117,7 @@ bool with_table_operand(const operand<X, Y, XFormat, YFormat, Norm>& o, const F&
             f(bytes);
             return true;
         } else {
-            if (o.norm.is_rounded_between && !std::is_same_v<X, float>) return false;
+            if (o.norm.is_over_all_heads || (o.norm.is_rounded_between && !std::is_same_v<X, float>)) return false;
             return with_float_weights(o.norm, o.shape(),
                                       [&](const rms_norm<float>& norm) { f(bytes.normalized(norm)); });
         }

@@ -14,8 +14,9 @@ struct simd {};
 
 template <class Real>
 class shared_rows;  // declared for builds without SIMD, such as those of nvcc
-/// The backend whose rows of cos and sin several kernels of a backend share (simd/shared_rows.hpp), if there is one.
-template <class Arch>
+/// The backend whose rows of cos and sin, of type Real, several kernels of a backend share (simd/shared_rows.hpp), if
+/// there is one.
+template <class Real, class Arch>
 constexpr simd<Arch> maker_of_rows(simd<Arch> backend) noexcept {
     return backend;
 }

@@ -152,7 +152,11 @@ template <pairing Pairing, class Backend, executor Executor, class Source, class
 void backward_through(const char* function, const Executor& where, const Source& angles,
                       const rotation_gradients& grads, const Operands&... operands) {
     if constexpr (!require_source<Source>()) return;
-    backend::require_backward_range<Backend>();
+    static_assert(
+        backend::has_backward_range<Backend>,
+        "cordage: a backend needs 'template <pairing P, class Source, class O> void backward_range(my_backend, const "
+        "Source& angles, const operand_list<O>& operands, const backend::angle_gradients& grads, index_t begin, "
+        "index_t end) noexcept' beside it; docs/extending.md");
     const std::array<range_kernel, sizeof...(Operands)> kernels{backward_tokens<Pairing, Backend, Source, Operands>...};
     call_on_stack<Operands...> made(function, angles, kernels, operands...);
     const rotation_call call = made.call();

@@ -85,10 +85,17 @@ inline void check_view(const char* function, const checked_tensor& tensor) {
     check_strides(function, tensor.name, "", v);
     if (v.slots.entries != nullptr) {
         const slot_table& t = v.slots;
-        if (t.blocks < 0 || t.block_size < 1 || t.row_stride < 0 ||
-            (t.tokens_of_entry != 1 && t.tokens_of_entry != t.block_size)) {
+        if (t.blocks < 0 || t.block_size < 1) {
             fail<shape_error>({function, ": ", tensor.name, "'s cache [blocks ", t.blocks, ", block_size ",
                                t.block_size, "] must have blocks of at least one slot"});
+        }
+        if (t.tokens_of_entry != 1 && t.tokens_of_entry != t.block_size) {
+            fail<shape_error>({function, ": ", tensor.name, "'s slots.tokens_of_entry ", t.tokens_of_entry,
+                               " must be 1 or block_size ", t.block_size});
+        }
+        if (t.row_stride < 0) {
+            fail<shape_error>(
+                {function, ": ", tensor.name, "'s slots.row_stride ", t.row_stride, " must not be negative"});
         }
         if (!is_addressable(view_axis{s.batch, t.row_stride}, view_axis{s.tokens, 1})) {
             fail<shape_error>({function, ": ", tensor.name, "'s slots [", s.batch, ", ", s.tokens, "] with row_stride ",

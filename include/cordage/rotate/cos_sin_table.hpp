@@ -33,7 +33,10 @@ class cos_sin_table {
           pairs_(angles.pairs()),
           cos_(entries(angles)),
           sin_(cos_.size()) {
-        backend::require_fill_range<Backend>();
+        static_assert(backend::has_fill_range<Backend>,
+                      "cordage: a backend needs 'template <class Source, class Real> void fill_range(my_backend, const "
+                      "Source& angles, Real* cos, Real* sin, index_t begin, index_t end) noexcept' beside it; "
+                      "docs/extending.md");
         attention_factors_.reserve(static_cast<std::size_t>(rows_ * tokens_));
         for (index_t i = 0; i < rows_ * tokens_; ++i) {
             attention_factors_.push_back(angles.attention_factor(i / tokens_, i % tokens_));

@@ -84,11 +84,12 @@ constexpr bool require_operands() {
 // The angles that kernels read: those of the source, or rows that several kernels share.
 template <class Backend, class Source, class First, class... More>
 constexpr auto angles_of_kernels() {
-    constexpr bool has_maker = requires { maker_of_rows(Backend{}); };
+    using real = typename First::compute;
+    constexpr bool has_maker = requires { maker_of_rows<real>(Backend{}); };
     if constexpr (!has_maker || (std::same_as<First, More> && ...) || has_cos_sin<Source>) {
         return std::type_identity<Source>{};
     } else {
-        return std::type_identity<backend::shared_rows<typename First::compute>>{};
+        return std::type_identity<backend::shared_rows<real>>{};
     }
 }
 
@@ -97,7 +98,11 @@ template <pairing Pairing, class Backend, class Direction, executor Executor, cl
 CORDAGE_ALWAYS_INLINE void rotate_at(Direction, const char* function, const Executor& where, const Source& angles,
                                      const Operands&... operands) {
     if constexpr (require_source<Source>() && require_operands<Direction, Operands...>()) {
-        backend::require_rotate_range<Backend>();
+        static_assert(
+            backend::has_rotate_range<Backend>,
+            "cordage: a backend needs 'template <pairing P, class Direction, class Source, class O> void "
+            "rotate_range(my_backend, const Source& angles, const operand_list<O>& operands, index_t begin, index_t "
+            "end) noexcept' beside it; docs/extending.md");
         static_assert(
             !requires { Source::is_on_device; },
             "cordage: these angles lie on a device: the first argument must be on(stream)");
@@ -111,7 +116,7 @@ CORDAGE_ALWAYS_INLINE void rotate_at(Direction, const char* function, const Exec
             if constexpr (std::same_as<rows, Source>) {
                 run_tokens(call, nullptr, nullptr, begin, end);
             } else {
-                rows shared(maker_of_rows(Backend{}), angles);
+                rows shared(maker_of_rows<typename rows::real>(Backend{}), angles);
                 shared.for_each_block(
                     begin, end, [&](index_t first, index_t last) { run_tokens(call, &shared, nullptr, first, last); });
             }

@@ -47,10 +47,39 @@ void check_norm(const char* function, const Operand& o) {
     }
 }
 
+/// The scales of a view as a tensor [batch, tokens, heads, groups]; data is null for a format without scales.
+struct scales_memory {
+    heads_memory view;
+    bool are_made = false;
+};
+template <class View>
+CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
+    if constexpr (requires { v.format.makes_scales; }) {
+        const auto& format = v.format;
+        heads_shape shape = v.shape;
+        shape.head_dim = format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / format.lanes_of_scale;
+        const auto& table = format.scales;
+        index_t size = static_cast<index_t>(sizeof(*table.data)), stride = 1;  // of a scale, and of a step
+        if constexpr (requires { format.bytes_of_scale(); }) size = stride = format.bytes_of_scale();
+        heads_memory view(heads_view<float>{nullptr, shape, table.row_stride / stride, table.token_stride / stride,
+                                            table.head_stride / stride, v.slots});
+        view.data = table.data;
+        view.element_size = size;
+        return {view, format.makes_scales};
+    } else if constexpr (requires { v.format.inner; }) {
+        return scales_of(with_format(v, v.format.inner));
+    } else {
+        return {};
+    }
+}
+
 /// Checks that given scales and their inverses are finite. Those that several heads share are read once.
 template <class View>
 void check_scales(const char* function, const char* name, const View& v) {
     if (v.format.makes_scales) return;
+    const heads_memory scales = scales_of(v).view;  // checked before they are read
+    check_strides(function, name, "'s scales", scales);
+    check_span(function, name, "'s scales", scales);
     const scale_table table = [&] {
         if constexpr (requires { v.format.float_scales(); })
             return v.format.float_scales();
@@ -98,32 +127,6 @@ void check_format(const char* function, memory where, const char* name, const Vi
         if (where == memory::host) check_scales(function, name, v);
     }
     if constexpr (requires { v.format.inner; }) check_format(function, where, name, with_format(v, v.format.inner));
-}
-
-/// The scales of a view as a tensor [batch, tokens, heads, groups]; data is null for a format without scales.
-struct scales_memory {
-    heads_memory view;
-    bool are_made = false;
-};
-template <class View>
-CORDAGE_ALWAYS_INLINE scales_memory scales_of(const View& v) {
-    if constexpr (requires { v.format.makes_scales; }) {
-        const auto& format = v.format;
-        heads_shape shape = v.shape;
-        shape.head_dim = format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / format.lanes_of_scale;
-        const auto& table = format.scales;
-        index_t size = static_cast<index_t>(sizeof(*table.data)), stride = 1;  // of a scale, and of a step
-        if constexpr (requires { format.bytes_of_scale(); }) size = stride = format.bytes_of_scale();
-        heads_memory view(heads_view<float>{nullptr, shape, table.row_stride / stride, table.token_stride / stride,
-                                            table.head_stride / stride, v.slots});
-        view.data = table.data;
-        view.element_size = size;
-        return {view, format.makes_scales};
-    } else if constexpr (requires { v.format.inner; }) {
-        return scales_of(with_format(v, v.format.inner));
-    } else {
-        return {};
-    }
 }
 
 /// The same memory counted in bytes: to test overlap of memory of different types, and for the C interface's formats.
@@ -219,16 +222,8 @@ using operand_check = other_memory* (*)(const char* function, memory where, cons
                                         bool is_listed, other_memory* end);
 template <class O>
 constexpr operand_check check_of() {
-    if constexpr (operand_type<O>) {
-        constexpr bool is_of_elements = requires(const O& o) {
-            requires std::same_as<decltype(o.x.format), element_traits<std::remove_cvref_t<decltype(*o.x.data)>>>;
-            requires std::same_as<decltype(o.y.format), element_traits<std::remove_cvref_t<decltype(*o.y.data)>>>;
-        };
-        if constexpr (O::is_plain && is_of_elements) return nullptr;
-    } else if constexpr (!O::is_normalized) {
-        return nullptr;
-    }
-    return check_operand<O>;
+    if constexpr (most_other_memory<O> > 0) return check_operand<O>;
+    return nullptr;
 }
 
 /// The sums of an operand's weight gradients; empty without a norm.

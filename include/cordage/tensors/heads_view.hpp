@@ -47,17 +47,11 @@ struct slot_table {
         const quotient_and_rest of_token = is_by_block ? divided(token, block_size) : quotient_and_rest{token, 0};
         const index_t found = entry(row * row_stride + of_token.quotient);
         if (found < 0) return {-1, 0};
-        const location at = is_by_block ? location{found, of_token.rest} : location_of_slot(found);
-        return at.block < blocks ? at : location{-1, 0};
+        const quotient_and_rest at = is_by_block ? quotient_and_rest{found, of_token.rest} : divided(found, block_size);
+        return at.quotient < blocks ? location{at.quotient, at.rest} : location{-1, 0};
     }
 
     CORDAGE_ALWAYS_INLINE friend bool operator==(const slot_table&, const slot_table&) noexcept = default;
-
- private:
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE location location_of_slot(index_t slot) const noexcept {
-        const quotient_and_rest of = divided(slot, block_size);
-        return {of.quotient, of.rest};
-    }
 };
 
 namespace tensors_detail {

@@ -12,21 +12,6 @@ namespace cordage::backend {
 
 namespace simd_detail {
 
-/// grad_x of one vector of pairs of a head; their dL/dangle is added to `sum`.
-template <class Layout, class GFormat, class YFormat, class XFormat, class T>
-CORDAGE_ALWAYS_INLINE void backward_vectors(const typename Layout::angles& at, const GFormat& g_format, const T* g,
-                                            const YFormat& y_format, const T* y, index_t pairs, const XFormat& x_format,
-                                            T* gx, index_t pairs_of_gx, typename Layout::sum_type& sum) noexcept {
-    if constexpr (requires { Layout::backward(at, g, y, pairs, gx, pairs_of_gx, sum); }) {
-        Layout::backward(at, g, y, pairs, gx, pairs_of_gx, sum);
-    } else {
-        const auto grad = Layout::load(g_format, g, pairs);
-        const auto out = Layout::load(y_format, y, pairs);
-        Layout::store(x_format, Layout::rotate(at, grad), gx, pairs_of_gx);
-        sum = Layout::add(sum, grad, out);
-    }
-}
-
 /// grad_x of Count vectors of pairs of every head of one token; their dL/dangle, summed over the heads, is added to
 /// grad_angle.
 ///
@@ -49,8 +34,14 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
     const auto rotate_one = [&](index_t h, T* to, index_t pairs_of_gx) CORDAGE_ALWAYS_INLINE_LAMBDA {
         unrolled<Count>([&](auto v) CORDAGE_ALWAYS_INLINE_LAMBDA {
             constexpr index_t skip = Pairing::first(v * Layout::pairs_each, 0);
-            backward_vectors<Layout>(angles[v], g_format, g + h * g_stride + skip, y_format, y + h * y_stride + skip,
-                                     pairs, x_format, to + skip, pairs_of_gx, sums[v]);
+            const T *const g_lanes = g + h * g_stride + skip, *const y_lanes = y + h * y_stride + skip;
+            if constexpr (requires { Layout::backward(angles[0], g, y, pairs, gx, pairs, sums[0]); }) {
+                Layout::backward(angles[v], g_lanes, y_lanes, pairs, to + skip, pairs_of_gx, sums[v]);
+            } else {
+                const auto grad = Layout::load(g_format, g_lanes, pairs), out = Layout::load(y_format, y_lanes, pairs);
+                Layout::store(x_format, Layout::rotate(angles[v], grad), to + skip, pairs_of_gx);
+                sums[v] = Layout::add(sums[v], grad, out);
+            }
         });
     };
     const auto rotate_all = [&](auto fetch_g, auto fetch_y, const auto& rotate) CORDAGE_ALWAYS_INLINE_LAMBDA {

@@ -101,6 +101,26 @@ struct ordered_pairs : pair_vectors<Arch, Real> {
     }
 };
 
+/// Values that are one vector of elements in order.
+template <class Arch, class Real>
+struct single_vectors {
+    using vector = lane_type<Real, Arch>;
+    using values = vector;
+
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
+        return backend::load<Arch>(format, x);
+    }
+    template <class Format, class T>
+    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t) noexcept {
+        backend::store<Arch>(format, v, y);
+    }
+    template <class F, class... More>
+    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
+        return f(x, more...);
+    }
+};
+
 /// x; if it is for bfloat16, with plain NaNs, as even_odd stores require: a caller's weights, tables and factors may
 /// hold any NaN.
 template <bool IsBfloat16, class Lane>
@@ -244,7 +264,7 @@ struct pair_registers<Arch, half_split, float, true> {
 };
 
 template <class Arch, class Real>
-struct pair_registers<Arch, interleaved, Real, false> {
+struct pair_registers<Arch, interleaved, Real, false> : simd_detail::single_vectors<Arch, Real> {
     using vector = xsimd::batch<Real, Arch>;
     using values = vector;
     using angles = cos_sin<vector>;
@@ -258,14 +278,6 @@ struct pair_registers<Arch, interleaved, Real, false> {
         return {zip<Arch>(c, c) * vector(cos_factor),
                 zip<Arch>(s, s) * (alternating_signs<Arch, Real>() * vector(sin_factor))};
     }
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
-        return backend::load<Arch>(format, x);
-    }
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t) noexcept {
-        backend::store<Arch>(format, v, y);
-    }
     static CORDAGE_ALWAYS_INLINE values rotate(const angles& at, const values& x) noexcept {
         return rotated_first(at, x, swap_neighbours(x));
     }
@@ -275,10 +287,6 @@ struct pair_registers<Arch, interleaved, Real, false> {
     static CORDAGE_ALWAYS_INLINE values partner(const values& x) noexcept { return swap_neighbours(x); }
     static CORDAGE_ALWAYS_INLINE values with_signs(const values& s) noexcept {
         return s * alternating_signs<Arch, Real>();
-    }
-    template <class F, class... More>
-    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
-        return f(x, more...);
     }
     template <class F, class... More>
     static CORDAGE_ALWAYS_INLINE values map_with_partner(const F& f, const values& x, const More&... more) noexcept {

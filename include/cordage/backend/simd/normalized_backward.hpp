@@ -24,25 +24,11 @@ struct lane_step {};
 
 /// As pair_registers, for a vector of lanes that are not rotated.
 template <class Arch, class Real>
-struct unrotated_vector {
-    using vector = lane_type<Real, Arch>;
-    using values = vector;
+struct unrotated_vector : single_vectors<Arch, Real> {
     static constexpr index_t pairs_each = lane_width<Real, Arch>;
 
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE values load(const Format& format, const T* x, index_t) noexcept {
-        return backend::load<Arch>(format, x);
-    }
-    template <class Format, class T>
-    static CORDAGE_ALWAYS_INLINE void store(const Format& format, const values& v, T* y, index_t) noexcept {
-        backend::store<Arch>(format, v, y);
-    }
-    static CORDAGE_ALWAYS_INLINE values from_rows(const Real* first, const Real*) noexcept {
-        return from_row<vector>(first);
-    }
-    template <class F, class... More>
-    static CORDAGE_ALWAYS_INLINE values map(const F& f, const values& x, const More&... more) noexcept {
-        return f(x, more...);
+    static CORDAGE_ALWAYS_INLINE lane_type<Real, Arch> from_rows(const Real* first, const Real*) noexcept {
+        return from_row<lane_type<Real, Arch>>(first);
     }
 };
 

@@ -258,17 +258,6 @@ CORDAGE_ALWAYS_INLINE typename Layout::values factors_of(const Norm& norm, index
     }
 }
 
-/// y = x r w of `count` lanes.
-template <class Arch, class XFormat, class X, class YFormat, class Y, class Real>
-CORDAGE_ALWAYS_INLINE void write_normalized(const XFormat& x_format, const X* x, const YFormat& y_format, Y* y, Real r,
-                                            const Real* factors, index_t count) noexcept {
-    over_row<Arch, Real>(count, [&]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        using lane = lane_type<Real, A>;
-        const lane n = load<A>(x_format, x + i) * lane(r) * from_row<lane>(factors + i);
-        store<A>(y_format, n, y + i);
-    });
-}
-
 /// Rotates Count vectors of pairs of `heads` heads and multiplies each head by its r.
 ///
 /// @param head, lane  the first head; the first of its current lanes
@@ -408,8 +397,14 @@ CORDAGE_ONE_BODY void rotate_normalized(simd<Arch>, const token_angles<Real>& an
                 const index_t count = std::min(2 * row_block, last - first);
                 write_factors<Arch>(norm, head, first, head_dim, count, factors);
                 for (index_t h = 0; h < some; ++h) {
-                    write_normalized<Arch>(o.x.format, x + h * o.x.head_stride + first - begin, o.y.format,
-                                           y + h * o.y.head_stride + first - begin, inverse_rms[h], factors, count);
+                    const auto* const from = x + h * o.x.head_stride + first - begin;
+                    auto* const to = y + h * o.y.head_stride + first - begin;
+                    over_row<Arch, real>(
+                        count, [&, r = inverse_rms[h]]<class A>(vectors<A, 1>, index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+                            using lane = lane_type<real, A>;
+                            const lane n = load<A>(o.x.format, from + i) * lane(r) * from_row<lane>(factors + i);
+                            store<A>(o.y.format, n, to + i);
+                        });
                 }
             }
         };

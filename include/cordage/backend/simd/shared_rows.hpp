@@ -13,6 +13,7 @@ class shared_rows : token_angles<Real> {
     using all = token_angles<Real>;
 
  public:
+    using real = Real;
     using all::batch, all::tokens, all::pairs, all::attention_factor, all::is_identity, all::at;
 
     template <class Arch, class Source>

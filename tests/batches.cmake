@@ -2,9 +2,10 @@
 # Several tests compiled as one unit: what they include is read once, what several of them call is compiled once, which
 # takes less than half of the time (CORDAGE_TEST_BATCHES).
 
-# batches_of(RESULT NAME FILES...): units for a program NAME, each of which includes some 400 KB of the FILES, one in a
-# namespace of its own after the headers of all. A file with conditions or macros, with a property of its own or one that
-# adds to a namespace of others stays a unit. RESULT is FILES where CORDAGE_TEST_BATCHES is off.
+# batches_of(RESULT NAME FILES...): units for a program NAME, each of which includes whole folders of the FILES, more than
+# 250 KB, one file in a namespace of its own after the headers of all. A file with includes under a condition or with
+# macros, with a property of its own or one that adds to a namespace of others stays a unit. RESULT is FILES where
+# CORDAGE_TEST_BATCHES is off.
 function(batches_of result name)
   if(NOT CORDAGE_TEST_BATCHES)
     set(${result} ${ARGN} PARENT_SCOPE)
@@ -16,11 +17,19 @@ function(batches_of result name)
   set(bodies "")
   set(size 0)
   set(number 0)
+  set(last_folder "")
   foreach(file IN LISTS ARGN ITEMS "")
     set(alone FALSE)
+    set(top_folder "")
     if(file)
       cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
-      file(STRINGS "${file}" alone LIMIT_COUNT 1 REGEX "^(#if|#define|#include .*cpp\"|template <>|namespace (cordage|std) )")
+      cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/tests" OUTPUT_VARIABLE top_folder)
+      string(REGEX REPLACE "/.*" "" top_folder "${top_folder}")
+      file(STRINGS "${file}" alone LIMIT_COUNT 1 REGEX "^(#define|#include .*cpp\"|template <>|namespace (cordage|std) )")
+      file(READ "${file}" text)
+      if(text MATCHES "\n#if[^\n]*\n#include")
+        set(alone TRUE)
+      endif()
       foreach(property COMPILE_OPTIONS COMPILE_DEFINITIONS)
         get_source_file_property(value "${file}" ${property})
         if(value)
@@ -32,7 +41,7 @@ function(batches_of result name)
       list(APPEND units "${file}")
       continue()
     endif()
-    if(bodies AND (NOT file OR size GREATER 400000))
+    if(bodies AND (NOT file OR size GREATER 250000 AND NOT top_folder STREQUAL last_folder))
       set(unit "${CMAKE_CURRENT_BINARY_DIR}/batches/${name}_${number}.cpp")
       list(REMOVE_DUPLICATES headers)
       list(JOIN headers "\n" text)
@@ -44,6 +53,7 @@ function(batches_of result name)
       math(EXPR number "${number} + 1")
     endif()
     if(file)
+      set(last_folder "${top_folder}")
       cmake_path(GET file PARENT_PATH folder)
       file(STRINGS "${file}" includes REGEX "^#include ")
       foreach(include IN LISTS includes)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 # CORDAGE_NVCC, and whether it is there and new enough: has_nvcc.
+if(CORDAGE_NVCC AND NOT EXISTS "${CORDAGE_NVCC}")  # it was removed
+  unset(CORDAGE_NVCC CACHE)
+endif()
 find_program(CORDAGE_NVCC NAMES ${CMAKE_CUDA_COMPILER} nvcc PATHS /usr/local/cuda/bin)
 mark_as_advanced(CORDAGE_NVCC)
 set(has_nvcc FALSE)

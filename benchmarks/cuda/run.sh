@@ -142,8 +142,8 @@ build_peers() {
 phase_build() {
     command -v nvcc >/dev/null || fail "no nvcc on PATH or in /usr/local/cuda/bin"
     if [[ -z $arch ]]; then
-        command -v nvidia-smi >/dev/null || fail "no CUDA device to build for: name one with --arch, as in --arch 90"
-        arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
+        arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .) ||
+            fail "no CUDA device to build for: name one with --arch, as in --arch 90"
     fi
     [[ $arch =~ ^[0-9]+$ ]] || fail "--arch '$arch' must be a compute capability, as in 90"
     say "building for sm_$arch into $bin"

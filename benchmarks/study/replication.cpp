@@ -64,7 +64,7 @@ void record(const std::filesystem::path& docs, const study& what, std::vector<bl
 void report(const study& what, const replication_options& how) {
     const std::filesystem::path& out = what.s.out;
     const std::vector<block> blocks = study_blocks(what);
-    write(out / "tables.md", page_of_tables("Replication: all tables", blocks));
+    write(out / "tables.md", page_of_tables("Small models: all tables", blocks));
     write(out / "results.csv", as_csv(what));
     const std::vector<picture> pictures = draw_study(what, out);
     for (const block& b : blocks) {

@@ -3,6 +3,7 @@
 
 page.py HEADERS PAGE COMPILER [FLAGS...], where HEADERS.gch is HEADERS compiled with the same flags."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,17 @@ def tables(page):
     return [rows[1:] for rows in found]  # without the line of dashes
 
 
+def first_errors(output):
+    """The first error of each file line_N that the compiler names."""
+    number, found = None, {}
+    for line in output.splitlines():
+        if place := re.match(r"line_(\d+):", line):
+            number = int(place[1])
+        if "error: " in line:
+            found.setdefault(number, line)
+    return found
+
+
 def main():
     headers, page, *compile_command = sys.argv[1:]
     compile_command += ["-std=c++20", "-include", headers]
@@ -54,9 +66,15 @@ def main():
             return subprocess.run([*compile_command, *flags, source], capture_output=True, text=True, env=environment)
 
         when_compiling, when_running, _ = tables(page)  # the last one is Python's
-        for written, message, _ in when_compiling:
-            lines = run(f"NAMES\nvoid line() {{ {written} }}\n", "-fsyntax-only").stderr.splitlines()
-            first = next((line for line in lines if "error: " in line), "no error")
+        line = '#line 1 "line_{}"\nvoid line_{}() {{ {} }}\n'.format
+        # Together; then those whose error the compiler has said of another line, or said otherwise, alone.
+        together = run("NAMES\n" + "".join(line(i, i, row[0]) for i, row in enumerate(when_compiling)), "-fsyntax-only")
+        said = first_errors(together.stderr)
+        for i, (written, message, _) in enumerate(when_compiling):
+            first = said.get(i, "")
+            if message not in first:
+                alone = first_errors(run("NAMES\n" + line(i, i, written), "-fsyntax-only").stderr)
+                first = next(iter(alone.values()), "no error")
             if message not in first:
                 failures.append(f"{written}\n  the page says: {message}\n  the compiler:  {first}")
         right = "".join(f"void line_{i}() {{ {row[2]} }}\n" for i, row in enumerate(when_compiling))

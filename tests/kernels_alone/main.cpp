@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A program of the kernels alone: prints the bits of their results or, with an argument, causes an error.
-#if defined(CORDAGE_AMALGAMATION)
-#include <cordage_kernels.hpp>
-#else
 #include <cordage/core/threads.hpp>
 #include <cordage/kernels.hpp>
-#define CORDAGE_HAS_THREADS
-#endif
-
 #include <cstdio>
 #include <vector>
 
@@ -35,11 +29,7 @@ int main(int count, char**) {
     }
     const auto view = token_major(x.data(), {.tokens = 5, .heads = heads, .head_dim = 24});
     const auto grad_view = token_major(grad.data(), view.shape);
-#if defined(CORDAGE_HAS_THREADS)
     const threads how(2, 1);
-#else
-    constexpr serial how;
-#endif
     rotate_forward<half_split>(how, angles, in_place(view));
     print("forward", x);
     std::vector<double> grad_inv_freq(8);

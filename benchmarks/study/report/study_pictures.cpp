@@ -29,8 +29,6 @@ const few_rows of_losses{none, parts, parts_log, parts_searched, by_head, table,
 const few_rows of_bases{table, clex, parts};  // in this order, the last above
 const few_rows* const of_panels[] = {&of_matches, &of_losses, &of_bases};
 
-long n(index_t count) { return static_cast<long>(count); }
-
 panel losses_of(const study& what, measure of, const std::string& title, double highest) {
     panel p{"perplexity of " + title,
             "length of the window",
@@ -128,28 +126,28 @@ std::vector<panel> bases(const study& what) {
 }
 
 // Over frozen weights: closed forms and what is chosen or learned for a model.
-const std::vector<std::string> of_reach{row::no_scaling,
-                                        "no scaling + log scaling",
-                                        row::linear,
-                                        row::ntk_aware,
-                                        "NTK-aware + log scaling",
-                                        "YaRN",
-                                        "YaRN + log scaling",
-                                        row::by_parts,
-                                        row::by_parts_log_scaled,
-                                        row::by_parts_searched,
-                                        row::learned,
-                                        row::learned_by_head,
-                                        row::searched_then_by_head,
-                                        row::searched_then_learned,
-                                        row::searched_then_by_layer,
-                                        row::five_knots_all_t,
-                                        row::clex_log_time,
-                                        row::clex_all_t};
+const std::vector<std::string> rows_of_reach{row::no_scaling,
+                                             "no scaling + log scaling",
+                                             row::linear,
+                                             row::ntk_aware,
+                                             "NTK-aware + log scaling",
+                                             "YaRN",
+                                             "YaRN + log scaling",
+                                             row::by_parts,
+                                             row::by_parts_log_scaled,
+                                             row::by_parts_searched,
+                                             row::learned,
+                                             row::learned_by_head,
+                                             row::searched_then_by_head,
+                                             row::searched_then_learned,
+                                             row::searched_then_by_layer,
+                                             row::five_knots_all_t,
+                                             row::clex_log_time,
+                                             row::clex_all_t};
 
 bool draw_reach(const study& what, const std::string& name, const std::filesystem::path& folder) {
     std::vector<std::string> rows;
-    for (const std::string& row : of_reach) {
+    for (const std::string& row : rows_of_reach) {
         if (what.rows.has_row(row)) rows.push_back(row);
     }
     if (rows.empty()) return false;
@@ -211,7 +209,7 @@ constexpr drawing drawings[] = {{"match_over_distance", "match over the distance
 }  // namespace
 
 std::vector<std::string> pictured_rows() {
-    std::set<std::string> names(of_reach.begin(), of_reach.end());
+    std::set<std::string> names(rows_of_reach.begin(), rows_of_reach.end());
     for (const few_rows* some : of_panels) {
         for (const pictured& shown : *some) names.insert(shown.row);
     }

@@ -18,8 +18,6 @@
 namespace demo {
 namespace {
 
-long n(index_t count) { return static_cast<long>(count); }
-
 // A line for each row.
 std::string table_of_rows(const study& what, std::vector<std::string> columns,
                           const std::function<std::string(const std::string& row, std::size_t column)>& cell_of) {

@@ -15,8 +15,6 @@
 namespace demo {
 namespace {
 
-long n(index_t count) { return static_cast<long>(count); }
-
 // Perplexity of the blocks first <= block < last of a document.
 double perplexity(const row_result& r, index_t first, index_t last) {
     double sum = 0.0, count = 0.0;

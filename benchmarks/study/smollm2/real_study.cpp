@@ -25,8 +25,6 @@ const char* const documents[]{"document_rust",    "document_library", "document_
 
 const study_amount& amount_of(const real_options& o) { return o.is_trial ? trial : whole; }
 
-long n(index_t count) { return static_cast<long>(count); }
-
 std::string job_of(const study_row& r) { return r.job + (r.seed == 0 ? "" : formatted("_%ld", n(r.seed))); }
 
 double cost_of_document(index_t context) {

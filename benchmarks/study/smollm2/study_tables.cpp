@@ -21,8 +21,6 @@ namespace {
 constexpr double text_margin = 0.02, digit_margin = 0.1;  // nats; as well: less is lost, by the whole interval
 constexpr index_t least_windows = 3;                      // of which anything is concluded
 
-long n(index_t count) { return static_cast<long>(count); }
-
 std::string with_context(const std::string& row, index_t context) {
     return formatted("%s, %ld tokens", row.c_str(), n(context));
 }

@@ -96,7 +96,7 @@ folder_of_tree() {
 run_check() {
     [[ ${1-} != --coverage ]] || { check_coverage; return; }
     [[ ${1-} != --mutants ]] || { check_mutants; return; }
-    [[ ${1-} != --fuzz ]] || { need "${check_packages[@]}" && check_fuzzers "$2"; return; }
+    [[ ${1-} != --fuzz ]] || { need "${check_packages[@]}" libtorch-dev libopenblas0-pthread && check_fuzzers "$2"; return; }
     local full=no preset sanitized=asan-ubsan
     need "${check_packages[@]}"
     git rev-parse --git-dir >/dev/null || { say "the checks need a clone of the repository: git lists what they read"; return 1; }

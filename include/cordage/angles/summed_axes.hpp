@@ -40,13 +40,13 @@ class summed_axes : public angle_detail::positions_and_bases<P, Bases> {
     ///                      device reads the first
     /// @param position_ids  [axes, batch, tokens], at most 4 axes; any position type, any sign; |position| < 2^63
     /// @throws shape_error or value_error  for sizes that do not fit each other, or attention factors that differ
-    summed_axes(const std::type_identity_t<Bases>& given, const position_view<P>& position_ids)
-        : shared(name, given, position_ids, most_axes, position_ids.axes) {
-        const basis_view& bases = this->bases_;
-        angle_detail::check_bases_of_axes(name, bases, axes());
-        for (index_t i = 0; !is_device && i < bases.count; ++i) {
+    summed_axes(const std::type_identity_t<Bases>& bases, const position_view<P>& position_ids)
+        : shared(name, bases, position_ids, most_axes, position_ids.axes) {
+        const basis_view& all = this->bases_;
+        angle_detail::check_bases_of_axes(name, all, axes());
+        for (index_t i = 0; !is_device && i < all.count; ++i) {
             const index_t axis = i % axes();
-            const double m = bases.attention_factors[i], first = bases.attention_factors[i - axis];
+            const double m = all.attention_factors[i], first = all.attention_factors[i - axis];
             if (m == first) continue;
             fail<value_error>(
                 {"summed_axes: attention factor ", m, " of axis ", axis, " must be that of axis 0, ", first});

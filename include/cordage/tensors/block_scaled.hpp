@@ -101,8 +101,8 @@ struct mx_blocks {
 };
 /// OCP MX v1.0: 32 lanes share a power of two. In torchao's MXTensor, rounding down is FLOOR, and up is RCEIL.
 using mxfp8_e4m3 = mx_blocks<fp8_e4m3>;
-using mxfp8_e5m2 = mx_blocks<fp8_e5m2>;
-using mxfp4 = mx_blocks<fp4_e2m1_x2>;
+using mxfp8_e5m2 = mx_blocks<fp8_e5m2>;  ///< the same, of more range
+using mxfp4 = mx_blocks<fp4_e2m1_x2>;    ///< the same, of 4 bits
 
 /// NVIDIA's fp4: groups of 16 lanes with a scale in e4m3, and a float of the tensor: x = tensor_scale * scale * code.
 /// A scale is the largest magnitude of its group / 6 / tensor_scale in e4m3, at least 2^-6, at most 448. A NaN makes

@@ -194,7 +194,7 @@ template <class Row>
 auto token_major(const Row&, const heads_shape&) {
     static_assert(!sizeof(Row*), "cordage: token_major takes the address of elements: token_major(q.data(), shape)");
 }
-
+/// Of sizes without names: the error says what to write.
 template <class T>
 auto token_major(T*, index_t, index_t, index_t, index_t = 0) {
     static_assert(!sizeof(T*), "cordage: token_major takes sizes by name: {.tokens = 2, .heads = 8, .head_dim = 64}");

@@ -127,11 +127,12 @@ CORDAGE_ALWAYS_INLINE operand<std::remove_const_t<In>, Y, XFormat, YFormat> from
     return {x, y, first_lane};
 }
 
-/// Of memory without a shape: the errors say what to write.
+/// Of memory without a shape: the error says what to write.
 template <class X>
 auto in_place(const X&, index_t = 0) {
     static_assert(!sizeof(X*), "cordage::in_place takes a view: in_place(token_major(q.data(), shape))");
 }
+/// Of memory without a shape: the error says what to write.
 template <class X, class Y>
 auto from_to(const X&, const Y&, index_t = 0) {
     static_assert(!sizeof(X*), "cordage::from_to takes views: from_to(token_major(q.data(), shape), ...)");

@@ -95,9 +95,9 @@ class device_basis {
 template <position_type P>
 using device_angles = exact_angles<P, device_basis>;
 template <position_type P>
-using device_axis_angles = axis_angles<P, device_basis>;
+using device_axis_angles = axis_angles<P, device_basis>;  ///< as device_angles, of several axes
 template <position_type P>
-using device_summed_axes = summed_axes<P, device_basis>;
+using device_summed_axes = summed_axes<P, device_basis>;  ///< as device_angles, of the sum of several axes
 static_assert(angle_source<device_angles<std::int32_t>> && differentiable_angle_source<device_angles<double>>);
 
 /// Whether a source reads device memory. For a source of your own declare `static constexpr bool is_on_device = true;`

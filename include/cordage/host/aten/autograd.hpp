@@ -112,6 +112,7 @@ at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at:
     detail::check("x", {x}, angles_of(position_ids, inv_freq, attention_factor), Device::device);
     return detail::rotation<Pairing, Device>::apply(x, position_ids, inv_freq, attention_factor);
 }
+/// The same with a number, which has no gradient.
 template <pairing Pairing, class Device = on_cpu>
 at::Tensor rotate(const at::Tensor& x, const at::Tensor& position_ids, const at::Tensor& inv_freq,
                   double attention_factor = 1.0) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cordage/angles/exact_angles.hpp"
+#include "cordage/rotate/forward.hpp"
 #include "cordage/scaling/power_laws.hpp"
 #include "cordage/scaling/yarn.hpp"
 
@@ -15,6 +16,36 @@ using namespace cordage;
 namespace {
 
 const rope_config model{.head_dim = 128, .rotary_dim = 128, .original_length = 4096};
+
+// Angles of a basis, with a factor for each token.
+struct graded {
+    const basis& b;
+    std::vector<int> ids;
+    std::vector<double> factors;
+
+    index_t batch() const { return 1; }
+    index_t tokens() const { return std::ssize(ids); }
+    index_t pairs() const { return b.pairs(); }
+    double attention_factor(index_t, index_t token) const { return factors[static_cast<std::size_t>(token)]; }
+    std::uint64_t phase(index_t, index_t token, index_t pair) const { return of_token(0, token).phase(pair); }
+    position_phases of_token(index_t, index_t token) const { return b.phases(ids[static_cast<std::size_t>(token)]); }
+    index_t bases() const { return 1; }
+    index_t basis_index(index_t, index_t) const { return 0; }
+};
+
+template <class Backend>
+void check_norms_of_graded() {
+    const basis b({1.0, 0.5});
+    const std::vector<int> ids{0, 1, 2, 3};
+    const graded to{b, {5, 6, 7, 8}, {1, 1, 2, 2}};
+    std::vector<float> x(16, 1.0f);
+    rotate_forward<half_split, Backend>(to - exact_angles(b, ids), in_place(token_major(x.data(), {1, 4, 1, 4})));
+    for (std::size_t token = 0; token < 4; ++token) {
+        float sum = 0.0f;
+        for (std::size_t lane = 0; lane < 4; ++lane) sum += x[4 * token + lane] * x[4 * token + lane];
+        CHECK(sum == doctest::Approx(token < 2 ? 4.0 : 16.0).epsilon(1e-6));
+    }
+}
 
 }  // namespace
 
@@ -61,4 +92,14 @@ TEST_CASE("angles/angle_difference: attention factors whose ratio leaves its dom
         CHECK_THROWS_AS(change.check("test"), value_error);
     }
     CHECK_NOTHROW((exact_angles(large, ids) - exact_angles(large, ids)).check("test"));
+    // Of a source of one basis only the first token's factor was looked at.
+    const graded own{large, {1, 1, 1}, {1.0, 1.0, 0x1p80}};
+    const std::vector<std::int32_t> three{1, 1, 1};
+    CHECK_THROWS_AS((own - exact_angles(small, three)).check("test"), value_error);
+}
+
+// Tokens at one distance once took the cos and sin of the token before them, with its factor.
+TEST_CASE("angles/angle_difference: at one distance, tokens of a source of your own keep the factor of each") {
+    check_norms_of_graded<backend::fastest>();
+    check_norms_of_graded<backend::scalar>();
 }

@@ -24,7 +24,7 @@ class angle_difference : public angle_detail::two_sources<angle_detail::differen
         { b.of_token(i, i) } -> std::same_as<position_phases>;
     };
     /// Whether a token, not the first of a row, has the angles of the token before it: keys of one basis that all move
-    /// by the same integer distance.
+    /// by the same integer distance, with one factor.
     CORDAGE_ALWAYS_INLINE bool repeats_last(index_t row, index_t token) const noexcept
         requires has_exact_phases
     {
@@ -33,7 +33,8 @@ class angle_difference : public angle_detail::two_sources<angle_detail::differen
             return of.first.fractions == of.second.fractions && of.first.position.is_whole() &&
                    of.second.position.is_whole();
         };
-        return is_distance(now) && is_distance(last) && now.first.fractions == last.first.fractions &&
+        return this->attention_factor(row, token) == this->attention_factor(row, token - 1) && is_distance(now) &&
+               is_distance(last) && now.first.fractions == last.first.fractions &&
                now.first.position.steps - now.second.position.steps ==
                    last.first.position.steps - last.second.position.steps;
     }

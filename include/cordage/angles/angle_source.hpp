@@ -126,13 +126,6 @@ constexpr bool has_basis_of_token(const S& source) noexcept {
     return bases_of(source) > bases_of_token(source);
 }
 
-/// Whether a source declares that all its tokens have the same basis.
-template <class S>
-constexpr bool has_one_basis(const S& source) noexcept {
-    if constexpr (requires { source.bases(); }) return source.bases() == 1;
-    return false;
-}
-
 /// The phase of one pair, from any form of source.
 template <class S>
 CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint64_t phase_at(const S& source, index_t row, index_t token,

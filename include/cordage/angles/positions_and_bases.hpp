@@ -102,6 +102,9 @@ class positions_and_bases : public std::conditional_t<lie_on_device<Bases>, lies
         return bases_.attention_factors[basis_index(row, token)];
     }
 
+    /// Whether all tokens have one attention factor.
+    bool has_one_factor() const noexcept { return bases_.count == 1; }
+
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t bases() const noexcept { return bases_.count; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t basis_index(index_t row, index_t token) const noexcept {
         if (bases_of_row_ != 1) return bases_.count == bases_of_row_ ? 0 : row * bases_of_row_;

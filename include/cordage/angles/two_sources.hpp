@@ -77,11 +77,12 @@ class two_sources {
         return phases{first_.of_token(row, token), second_.of_token(row, token)};
     }
 
-    /// Whether all tokens have one attention factor, as tokens of one basis do.
+    /// Whether all tokens have one attention factor, as tokens of one basis do. A source of your own may have as many
+    /// as tokens.
     bool has_one_factor() const noexcept {
         const auto has_one = [](const auto& source) {
             if constexpr (requires { source.has_one_factor(); }) return source.has_one_factor();
-            return has_one_basis(source);
+            return false;
         };
         return has_one(first_) && has_one(second_);
     }

@@ -9,12 +9,40 @@
 #include "clex/field_checks.hpp"
 #include "cordage/clex/clex.hpp"
 #include "cordage/scaling/by_parts.hpp"
+#include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
 
 using namespace cordage;
 using namespace cordage_test;
 
 static_assert(recording_field<log_length_field<>, double>);
+
+namespace {
+
+// The first step of Adam from W_down = 0 moves every log alpha by about s ln t times the rate.
+template <class Prior>
+void check_step_of_adam(const rope_config& config, index_t lambda, const Prior& prior) {
+    constexpr double t = 8.0, rate = 1e-3;
+    const clex<log_length_field<Prior>> policy(config, log_length_initial_weights(config, lambda, 3), {.t_max = t},
+                                               prior);
+    std::vector<double> parameters = policy.parameters(), grad(parameters.size());
+    std::vector<double> before(static_cast<std::size_t>(config.pairs())), after(before.size());
+    policy.log_alpha(config, t, before);
+    policy.log_alpha_vjp(config, t, std::vector<double>(before.size(), 1.0), grad);
+    for (std::size_t i = 0; i < grad.size(); ++i) {
+        // Adam's first step has the gradient's sign alone; W_up has no gradient yet.
+        if (grad[i] != 0.0) parameters[i] += std::copysign(rate, grad[i]);
+    }
+    policy.with_parameters(parameters).log_alpha(config, t, after);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        const double s = config.phase_gate(static_cast<index_t>(i)), moved = (after[i] - before[i]) / rate;
+        CAPTURE(i);
+        CHECK(moved > 0.6 * s * std::log(t));
+        CHECK(moved < 1.4 * s * std::log(t));
+    }
+}
+
+}  // namespace
 
 TEST_CASE_TEMPLATE(
     "clex/log_length_field: its vjp is the Jacobian transposed, and the derivative in ln t that of the prior", Prior,
@@ -52,24 +80,31 @@ TEST_CASE(
 TEST_CASE("clex/log_length_field: a step of Adam moves log alpha by s ln t, a table's by s, at any width, base and t") {
     for (const auto& [config, lambda] : {std::pair{rope_config{64, 64, 100000.0, 8192.0}, index_t{1}},
                                          std::pair{rope_config{128, 128, 10000.0, 4096.0}, index_t{2}}}) {
-        constexpr double t = 8.0, rate = 1e-3;
-        clex<log_length_field<unscaled>> policy(config, log_length_initial_weights(config, lambda, 3), {.t_max = t});
-        std::vector<double> parameters = policy.parameters(), grad(parameters.size()), log_alpha(grad.size());
-        log_alpha.resize(static_cast<std::size_t>(config.pairs()));
-        const std::vector<double> ones(log_alpha.size(), 1.0);
-        policy.log_alpha_vjp(config, t, ones, grad);
-        for (std::size_t i = 0; i < grad.size(); ++i) {
-            // Adam's first step has the gradient's sign alone; W_up has no gradient yet.
-            if (grad[i] != 0.0) parameters[i] += std::copysign(rate, grad[i]);
-        }
-        policy.with_parameters(parameters).log_alpha(config, t, log_alpha);
-        for (std::size_t i = 0; i < log_alpha.size(); ++i) {
-            const double moved = log_alpha[i] / (rate * config.phase_gate(static_cast<index_t>(i)) * std::log(t));
-            CAPTURE(i);
-            CHECK(moved > 0.6);
-            CHECK(moved < 1.4);
-        }
+        check_step_of_adam(config, lambda, unscaled{});
     }
+    // The log alpha of pairs that are not rotated, -10^4, once entered W_up z: a step moved the others 1214 times as
+    // far.
+    const rope_config config{128, 128, 10000.0, 4096.0};
+    check_step_of_adam(config, 1, proportional{0.25});
+    std::vector<unsigned char> rotates(64, 1);
+    std::ranges::fill(std::span(rotates).last(20), static_cast<unsigned char>(0));
+    check_step_of_adam(config, 1, masked<by_parts>{by_parts{}, rotates});
+}
+
+TEST_CASE(
+    "clex/log_length_field: pairs that the prior does not rotate enter W_up z as those of alpha 1, in both fields") {
+    const rope_config config{12, 10, 10000.0, 64.0};
+    const std::vector<double> z(5, 0.3);
+    std::vector<double> hidden = z, out(5), of_hidden(5);
+    hidden[4] += log_alpha_unrotated;
+    const masked<> four_of_five{unscaled{}, {1, 1, 1, 1, 0}};
+    const clex_weights weights = dense_weights_for(config);
+    paper_field<unscaled>(config, weights)(2.0, z, out);
+    paper_field<masked<>>(config, weights, four_of_five)(2.0, hidden, of_hidden);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(of_hidden[i] == doctest::Approx(out[i]).epsilon(1e-10));
+    log_length_field<unscaled>(config, weights)(std::log(2.0), z, out);
+    log_length_field<masked<>>(config, weights, four_of_five)(std::log(2.0), hidden, of_hidden);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(of_hidden[i] == doctest::Approx(out[i]).epsilon(1e-10));
 }
 
 TEST_CASE("clex/log_length_field: its gradients to both weights, of clex, are those of finite differences") {

@@ -28,7 +28,11 @@ class clex_network {
           wide_(forward_.ends_padded()),
           high_(forward_.hidden_padded()),
           kept_inputs_(numbers::Zero(size((most_kept + 1) * wide_))),
-          kept_sums_(size((most_kept + 1) * high_)) {}
+          kept_sums_(size((most_kept + 1) * high_)),
+          shifts_(pairs_) {}
+
+    /// The number that W_up is given for entry i of z becomes z_i - shift.
+    void shift_input(index_t i, double shift) { shifts_[static_cast<std::size_t>(i)] = shift; }
 
     index_t pairs() const noexcept { return static_cast<index_t>(pairs_); }
     index_t parameter_count() const noexcept { return static_cast<index_t>(2 * pairs_ * hidden_); }
@@ -40,7 +44,7 @@ class clex_network {
         const std::size_t slot = kept_;  // evaluations beyond most_kept share one slot after the kept ones
         if (kept_ < most_kept) ++kept_;
         Scalar* const input = kept_inputs_.data() + slot * wide_;
-        copy(z, input);
+        copy_input(z, input);
         const Scalar* y = forward_(input, [sums = kept_sums_.data() + slot * high_](std::size_t first, Scalar* column) {
             constexpr std::size_t rows = clex_detail::panel<Scalar>::rows;
             std::copy_n(column, rows, sums + first);
@@ -56,7 +60,7 @@ class clex_network {
         count_ = count;
         for (numbers* column : {&inputs_, &grad_outputs_}) zero_grown(*column, count_ * wide_);
         for (numbers* column : {&outputs_, &slopes_}) zero_grown(*column, count_ * high_);
-        for (std::size_t i = 0; i < count_; ++i) copy(z.subspan(i * pairs_, pairs_), inputs_.data() + i * wide_);
+        for (std::size_t i = 0; i < count_; ++i) copy_input(z.subspan(i * pairs_, pairs_), inputs_.data() + i * wide_);
         forward_.first_products(inputs_.data(), take_kept(), slopes_.data());
         clex_detail::activate<Activation>(slopes_.data(), count_ * high_, outputs_.data(), slopes_.data());
     }
@@ -112,6 +116,10 @@ class clex_network {
     static void copy(std::span<const State> from, Scalar* to) {
         for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<Scalar>(from[i]);
     }
+    template <class State>
+    void copy_input(std::span<const State> z, Scalar* to) const {
+        for (std::size_t i = 0; i < z.size(); ++i) to[i] = static_cast<Scalar>(double{z[i]} - shifts_[i]);
+    }
     /// Resizes to at least `count` numbers; those past the first `pairs_` or `hidden_` of a row are never written, so
     /// stay 0.
     static void zero_grown(numbers& column, std::size_t count) {
@@ -139,6 +147,7 @@ class clex_network {
     clex_detail::panel_pair<Scalar> forward_, backward_;  // up and down; transposes of both
     std::size_t wide_, high_;                             // pairs and hidden, padded to whole panels
     numbers kept_inputs_, kept_sums_;                     // [most_kept + 1, wide], [most_kept + 1, high]
+    std::vector<double> shifts_;                          // of the input [pairs]
     std::size_t kept_ = 0;
     bool is_recorded_ = false;       // whether record() followed the last evaluation
     numbers grad_;                   // workspace [high, wide] or [wide, high]

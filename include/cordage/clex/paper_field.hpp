@@ -14,6 +14,7 @@
 #include "cordage/clex/weights.hpp"
 #include "cordage/core/config.hpp"
 #include "cordage/ode/field.hpp"
+#include "cordage/scaling/masked.hpp"
 #include "cordage/scaling/power_laws.hpp"
 
 namespace cordage {
@@ -36,6 +37,9 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
         const double output_scale = std::sqrt(2.0 * std::numbers::pi) / static_cast<double>(weights.hidden);
         for (index_t pair = 0; pair < config.pairs(); ++pair) {
             share_.push_back(in_log_time ? output_scale * config.phase_gate(pair) : 1.0);
+            if (prior.log_alpha(config, pair, 1.0) <= log_alpha_unrotated / 2.0) {
+                network_.shift_input(pair, log_alpha_unrotated);
+            }
         }
         grad_net_.resize(share_.size());
     }
@@ -96,6 +100,9 @@ class prior_field : public field_of_network<prior_field<Prior, Activation, Scala
 ///
 /// With the NTK-aware prior xi_i = -2i/((d-2) t), i from 0: the paper prints i from 1, but only i from 0 leaves theta_0
 /// unscaled and divides the last frequency by t, as NTK-aware scaling and the authors' code do.
+///
+/// Of pairs that the prior does not rotate (masked, proportional), whose z is about -10^4, W_up is given z + 10^4: what
+/// it would be if the prior's alpha were 1.
 ///
 /// Scalar is the arithmetic of the network. States and times are float or double, as in the solver.
 template <prior_policy Prior = ntk_aware, activation Activation = silu, class Scalar = double>

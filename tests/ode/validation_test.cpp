@@ -72,3 +72,19 @@ TEST_CASE("ode/solve_fixed: more steps than a trajectory of this many numbers a 
     // 1000 numbers of the state and 4 * 1000 slopes, t and h a step
     CHECK(trajectory<rk4_38>::most_steps(1000) == most_trajectory_numbers / 5002 - 1);
 }
+
+// The number of steps once was 0 - 1, without a sign.
+TEST_CASE("ode/solve_adaptive: a state of which a trajectory holds no step is refused before the field is evaluated") {
+    constexpr std::size_t wide = most_trajectory_numbers / 14;
+    CHECK(trajectory<tsit5>::most_steps(wide - 1) == 1);
+    CHECK(trajectory<tsit5>::most_steps(wide) == 0);
+    CHECK(trajectory<tsit5>::most_steps(most_trajectory_numbers) == 0);
+    bool is_evaluated = false;
+    const auto f = [&](float, std::span<const float>, std::span<float>) { is_evaluated = true; };
+    const std::vector<float> z0(wide, 1.0f);
+    CHECK_THROWS_WITH_AS(
+        (solve_adaptive<tsit5, float>(f, {0.0f, 1.0f}, z0)),
+        "solve_adaptive: z0 size 19173961 must be smaller: a trajectory of 268435456 numbers must hold one step",
+        shape_error);
+    CHECK_FALSE(is_evaluated);
+}

@@ -180,7 +180,8 @@ solve_status march(trajectory<Tableau, Scalar>& path, const any_field<Scalar>& f
 ///   path.at(2.5, z);
 ///
 /// @param z0  [size], finite
-/// @throws value_error for a setting or number out of range; shape_error unless z0 has the field's size
+/// @throws value_error for a setting or number out of range; shape_error unless z0 has the field's size and a
+///         trajectory holds one step of it
 /// Ends with any solve_status; only after `success` can the trajectory be read. Allocates as the trajectory grows.
 /// Gradient: ode/adjoint.hpp.
 template <butcher_tableau Tableau = tsit5, class Scalar = double, class Field>
@@ -192,6 +193,10 @@ trajectory<Tableau, Scalar> solve_adaptive(Field&& field, std::type_identity_t<t
                   "double error[stages]', b minus the weights of the embedded rule; docs/extending.md");
     const auto any = ode_detail::checked_field<Scalar>("solve_adaptive", field, interval, z0);
     ode_detail::validate("solve_adaptive", options);
+    if (trajectory<Tableau, Scalar>::most_steps(z0.size()) == 0) {
+        fail<shape_error>({"solve_adaptive: z0 size ", z0.size(), " must be smaller: a trajectory of ",
+                           most_trajectory_numbers, " numbers must hold one step"});
+    }
     return ode_detail::solved<Tableau>(any, interval, z0, 16, [&](trajectory<Tableau, Scalar>& path) {
         return ode_detail::march(path, any, options);
     });

@@ -84,7 +84,8 @@ class trajectory {
 
     /// The largest number of steps that a trajectory of states of this size can hold.
     static constexpr std::size_t most_steps(std::size_t size) noexcept {
-        return most_trajectory_numbers / (2 + (1 + form::last) * size) - 1;
+        const std::size_t nodes = most_trajectory_numbers / (2 + (1 + form::last) * size);
+        return nodes == 0 ? 0 : nodes - 1;
     }
 
     solve_status status() const noexcept { return status_; }

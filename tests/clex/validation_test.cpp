@@ -39,7 +39,7 @@ TEST_CASE("clex/validation: settings out of their domain are named") {
     CHECK_THROWS_AS(clex(config, weights, {.t_max = nan_value}), value_error);
     CHECK_THROWS_AS(clex(config, weights, {.tolerance = {0.0, 1e-10}}), value_error);
     CHECK_THROWS_AS(clex(config, weights, {.max_steps = 0}), value_error);
-    CHECK_THROWS_AS(clex(config, weights, {.fixed_steps = -1}), value_error);
+    CHECK_THROWS_WITH_AS(clex(config, weights, {.fixed_steps = -1}), "clex: fixed_steps -1 must be >= 0", value_error);
     CHECK_THROWS_WITH_AS(clex(config, weights, {.fixed_steps = 4, .step_size = 0.5}),
                          "clex: fixed_steps 4 and step_size 0.5 must not both be given", value_error);
     using classic = clex<paper_field<>, rk4_classic>;
@@ -55,11 +55,11 @@ TEST_CASE("clex/validation: settings out of their domain are named") {
 TEST_CASE("clex/validation: more steps than fit into a trajectory are rejected before memory is allocated") {
     const auto weights = dense_weights_for(config);
     CHECK_THROWS_WITH_AS(clex(config, weights, {.step_size = 2e-8}),
-                         doctest::Contains("clex: step_size 2e-08 must be >= "), value_error);
+                         doctest::Contains("solve_fixed: step_size 2e-08 must be "), value_error);
     CHECK_THROWS_WITH_AS(clex(config, weights, {.fixed_steps = 900'000'000}),
-                         doctest::Contains("clex: fixed_steps 900000000 must be >= 0 and <= "), value_error);
+                         doctest::Contains("solve_fixed: equal_steps.count 900000000 must be "), value_error);
     CHECK_THROWS_WITH_AS(clex<log_length_field<>>(config, weights, {.step_size = 1e-9}),
-                         doctest::Contains("clex: step_size 1e-09 must be >= "), value_error);
+                         doctest::Contains("solve_fixed: step_size 1e-09 must be "), value_error);
 }
 
 TEST_CASE(
@@ -77,6 +77,12 @@ TEST_CASE(
     rope_config other = config;
     other.theta_base = 500000.0;
     CHECK_THROWS_AS(policy.log_alpha(other, 2.0, out), value_error);
+    other = config;
+    other.head_dim = 12;
+    CHECK_THROWS_WITH_AS(policy.log_alpha(other, 2.0, out),
+                         "clex: rope_config with head_dim 12, rotary_dim 12, theta_base 10000, original_length 64 must "
+                         "be the solved one, with 16, 12, 10000, 64",
+                         value_error);
     CHECK(out == std::vector<double>(6, -7.0));
     std::vector<double> narrow(5, -7.0), grad(policy.parameters().size());
     CHECK_THROWS_AS(policy.log_alpha(config, 2.0, narrow), shape_error);

@@ -33,24 +33,13 @@ struct clex_options {
 
 namespace clex_detail {
 
-/// The solver's variable at t.
-inline double variable_at(double t, bool in_log_time) { return in_log_time ? std::log(t) : t; }
-
-/// Throws value_error for a setting out of range. `most` is the capacity of a trajectory in steps. `fixed_only` is the
-/// name of a tableau without error weights, or empty.
-inline void validate(const clex_options& options, index_t most, bool in_log_time, std::string_view fixed_only) {
+/// Throws value_error for a setting out of range. `fixed_only` is the name of a tableau without error weights, or
+/// empty.
+inline void validate(const clex_options& options, std::string_view fixed_only) {
     const auto [t_max, tolerance, max_steps, fixed_steps, step_size] = options;
     validate_ratio({"clex: t_max"}, t_max);
-    if (fixed_steps < 0 || fixed_steps > most) {
-        fail<value_error>(
-            {"clex: fixed_steps ", fixed_steps, " must be >= 0 and <= ", most, ", the capacity of a trajectory"});
-    }
+    if (fixed_steps < 0) fail<value_error>({"clex: fixed_steps ", fixed_steps, " must be >= 0"});
     validate_number({"clex: step_size"}, step_size, step_size >= 0.0, {">= 0"});
-    const double least = (variable_at(t_max, in_log_time) - variable_at(1.0, in_log_time)) / static_cast<double>(most);
-    if (step_size > 0.0 && !(least <= step_size)) {
-        fail<value_error>({"clex: step_size ", step_size, " must be >= ", least, ", so that the steps to t_max ", t_max,
-                           " fit into a trajectory"});
-    }
     if (fixed_steps > 0 && step_size > 0.0) {
         fail<value_error>({"clex: fixed_steps ", fixed_steps, " and step_size ", step_size, " must not both be given"});
     }
@@ -63,9 +52,10 @@ inline void validate(const clex_options& options, index_t most, bool in_log_time
 /// Throws value_error unless config equals the config of the solve.
 inline void validate(const rope_config& config, const rope_config& solved) {
     if (config == solved) return;
-    fail<value_error>({"clex: rope_config with rotary_dim ", config.rotary_dim, ", theta_base ", config.theta_base,
-                       ", original_length ", config.original_length, " must be the solved one, with ",
-                       solved.rotary_dim, ", ", solved.theta_base, ", ", solved.original_length});
+    fail<value_error>({"clex: rope_config with head_dim ", config.head_dim, ", rotary_dim ", config.rotary_dim,
+                       ", theta_base ", config.theta_base, ", original_length ", config.original_length,
+                       " must be the solved one, with ", solved.head_dim, ", ", solved.rotary_dim, ", ",
+                       solved.theta_base, ", ", solved.original_length});
 }
 /// Throws value_error unless 1 <= t <= t_max.
 inline void validate(const char* who, double t, double t_max) {
@@ -235,9 +225,7 @@ class clex {
         void check() const {
             cordage::validate(prior, config);
             cordage::validate(weights, config);
-            const auto most = path_type::most_steps(static_cast<std::size_t>(config.pairs()));
-            clex_detail::validate(options, static_cast<index_t>(most), Field::in_log_time,
-                                  has_error_weights<Tableau> ? "" : Tableau::name);
+            clex_detail::validate(options, has_error_weights<Tableau> ? "" : Tableau::name);
         }
 
         path_type solved() {
@@ -266,7 +254,7 @@ class clex {
 
     /// The solver's variable at t (t or ln t) and its derivative with respect to t. time_of clamps it to the solved
     /// interval, since ln rounds.
-    static double variable(double t) { return clex_detail::variable_at(t, Field::in_log_time); }
+    static double variable(double t) { return Field::in_log_time ? std::log(t) : t; }
     static double time_rate(double t) { return Field::in_log_time ? 1.0 / t : 1.0; }
     double time_of(double t) const { return std::clamp(variable(t), path().interval().begin, path().interval().end); }
 

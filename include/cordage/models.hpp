@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Includes what is known of models: the rules in their configs and checkpoints, positions of their images, videos and
-// audio, their learned temperatures and the order of their weights. Component cordage::models; needs nlohmann-json.
+// audio, and their learned temperatures. Component cordage::models; needs nlohmann-json.
 //
 //   config.json, GGUF, safetensors -> layer_rope: rope_config, policy, schedule, ... -> layer_rotation: rotated q and k
 //
@@ -21,5 +21,5 @@
 #include "cordage/models/positions/latent_positions.hpp"
 #include "cordage/models/positions/multimodal.hpp"
 
-// learned temperatures of heads; weights in the other order of pairs
+// learned temperatures of heads
 #include "cordage/models/head_temperatures.hpp"

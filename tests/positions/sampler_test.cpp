@@ -24,8 +24,6 @@ TEST_CASE("positions/sampler: the same numbers on every platform") {
     CHECK(sample_ratio(generator, 4.0) == 0x1.6b45576f01d86p+1);
     CHECK(sorted_random_positions(generator, {.train_length = 6, .original_length = 8, .t = 4.0}) ==
           std::vector<double>{1, 5, 8, 10, 22, 30});
-    CHECK(two_contiguous_runs(generator, {.train_length = 6, .original_length = 8, .t = 4.0}) ==
-          std::vector<double>{11, 12, 13, 14, 21, 22});
 }
 
 TEST_CASE("positions/sampler: t' is uniform between 1 and t_train") {
@@ -99,45 +97,14 @@ TEST_CASE("positions/sampler: where t' L < L_train the draws are distinct multip
     }
 }
 
-TEST_CASE("positions/sampler: two contiguous runs have neighbours at distance 1 and one skip, inside t' L") {
-    std::mt19937_64 generator(11);
-    double furthest = 0.0, largest_skip = 0.0;
-    bool skips_early = false, skips_late = false;
-    for (int i = 0; i < 3000; ++i) {
-        const auto p = two_contiguous_runs(generator, {.train_length = 32, .original_length = 32, .t = 3.5});
-        REQUIRE(p.size() == 32);
-        REQUIRE((p.front() >= 0.0 && p.back() < 112.0 && is_whole(p.front())));
-        int gaps = 0;
-        for (std::size_t k = 1; k < p.size(); ++k) {
-            if (p[k] - p[k - 1] == 1.0) continue;
-            ++gaps;
-            largest_skip = std::max(largest_skip, p[k] - p[k - 1]);
-            skips_early |= k == 1;
-            skips_late |= k == 31;
-        }
-        REQUIRE(gaps <= 1);
-        furthest = std::max(furthest, p.back());
-    }
-    CHECK(furthest == 111.0);
-    CHECK(largest_skip > 75.0);  // of at most 81
-    CHECK((skips_early && skips_late));
-}
-
-TEST_CASE("positions/sampler: two contiguous runs without room for a skip are 0 to L_train - 1") {
-    std::mt19937_64 generator(12);
-    const std::vector<double> plain{0, 1, 2, 3, 4};
-    CHECK(two_contiguous_runs(generator, {.train_length = 5, .original_length = 5, .t = 1.0}) == plain);
-    CHECK(two_contiguous_runs(generator, {.train_length = 5, .original_length = 2, .t = 1.5}) == plain);
-}
-
 TEST_CASE("positions/sampler: settings out of their domain are named, with the sampler's name") {
     std::mt19937_64 generator(13);
     CHECK_THROWS_WITH_AS(uniform_positions({.train_length = 0, .original_length = 8}),
                          "uniform_positions: train_length 0 must be >= 1", value_error);
     CHECK_THROWS_WITH_AS(sorted_random_positions(generator, {.train_length = 4, .original_length = 0.0}),
                          "sorted_random_positions: original_length 0 must be finite and >= 1", value_error);
-    CHECK_THROWS_WITH_AS(two_contiguous_runs(generator, {.train_length = 4, .original_length = 8, .t = 0.99}),
-                         "two_contiguous_runs: t 0.99 must be finite and >= 1", value_error);
+    CHECK_THROWS_WITH_AS(pose_positions(generator, {.train_length = 4, .original_length = 8, .t = 0.99}),
+                         "pose_positions: t 0.99 must be finite and >= 1", value_error);
     CHECK_THROWS_WITH_AS(sample_ratio(generator, 0.0), "sample_ratio: t_train 0 must be finite and >= 1", value_error);
     CHECK_THROWS_AS(uniform_positions({.train_length = 4, .original_length = 1e300, .t = 10}), value_error);
 }

@@ -122,24 +122,6 @@ std::vector<double> sorted_random_positions(Generator& generator, const sampled_
     return positions;
 }
 
-/// Two runs of consecutive positions with one skip between them, in [0, floor(t' L)): like PoSE (Zhu et al. 2023) with
-/// two chunks. Neighbours stay at distance 1, as at test time, while distances up to t' L occur. If t' L <= L_train
-/// there is no room for a skip, and the positions are 0 ... L_train-1.
-template <bit_generator Generator>
-std::vector<double> two_contiguous_runs(Generator& generator, const sampled_range& range) {
-    positions_detail::check("two_contiguous_runs", range);
-    const auto count = static_cast<std::uint64_t>(range.train_length);
-    const auto room = std::max(static_cast<std::uint64_t>(range.t * range.original_length), count) - count;
-    const std::uint64_t first_run = 1 + draw_below(generator, count);
-    const std::uint64_t skip = draw_below(generator, room + 1);
-    const std::uint64_t start = draw_below(generator, room - skip + 1);
-    std::vector<double> positions;
-    for (std::uint64_t i = 0; i < count; ++i) {
-        positions.push_back(static_cast<double>(start + i + (i < first_run ? 0 : skip)));
-    }
-    return positions;
-}
-
 /// Positional skip-wise training (PoSE, Zhu et al. 2023): 0 ... train_length-1 is cut into chunks of consecutive
 /// positions. The first chunk is unchanged; every other chunk is shifted by a skip, at least that of the preceding
 /// chunk, such that positions stay below floor(t L), the target length:
@@ -149,8 +131,6 @@ std::vector<double> two_contiguous_runs(Generator& generator, const sampled_rang
 /// The authors' code has two chunks; the length of the first is uniform in 1 ... ceil(train_length/2). With more
 /// chunks, here the length of each chunk but the last is uniform in 1 ... ceil(train_length/chunks), limited so that
 /// every later chunk keeps at least one token. If floor(t L) <= train_length, positions are 0 ... train_length-1.
-///
-/// two_contiguous_runs differs: its first run is shifted too, and may be almost the whole sequence.
 ///
 /// @param chunks  1 to train_length
 template <bit_generator Generator>

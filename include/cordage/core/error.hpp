@@ -102,18 +102,22 @@ inline std::string printable(std::string_view name) {
 /// printable(name) in single quotes.
 inline std::string in_quotes(std::string_view name) { return "'" + printable(name) + "'"; }
 
-/// Throws an Error whose message is the joined parts. Without exceptions (-fno-exceptions) prints the message to stderr
-/// and aborts.
+/// Throws e. Without exceptions (-fno-exceptions) prints its message to stderr and aborts.
+template <class Error>
+[[noreturn]] void throw_error(const Error& e) {
+#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
+    throw e;
+#else
+    std::fprintf(stderr, "cordage: %s\n", e.what());
+    std::abort();
+#endif
+}
+/// throw_error of an Error whose message is the joined parts.
 ///
 ///   fail<value_error>({"linear: t ", t, " must be finite and >= 1"});
 template <class Error>
 [[noreturn]] void fail(std::initializer_list<message_part> parts) {
-#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
-    throw Error(joined(parts));
-#else
-    std::fprintf(stderr, "cordage: %s\n", joined(parts).c_str());
-    std::abort();
-#endif
+    throw_error(Error(joined(parts)));
 }
 
 /// Throws value_error, "name x must be finite and expected". Not inlined, which keeps checks cheap to compile.

@@ -53,7 +53,7 @@ device_basis launch_basis_words(cudaStream_t stream, const Numbers& numbers, ind
     config.blockDim = dim3(static_cast<unsigned>(std::min<index_t>(rounded_up_quotient(pairs, 32) * 32, 256)));
     config.stream = stream;
     const cudaError_t status = cudaLaunchKernelEx(&config, write_basis_words<Numbers>, numbers, pairs, words);
-    if (status != cudaSuccess) throw cuda_error("basis_words", "cudaLaunchKernelEx", status);
+    if (status != cudaSuccess) throw_error(cuda_error("basis_words", "cudaLaunchKernelEx", status));
     return view;
 }
 

@@ -92,7 +92,7 @@ struct on_stream {
 
  private:
     static void check(const char* function, const char* call, cudaError_t status) {
-        if (status != cudaSuccess) throw cuda_error(function, call, status);
+        if (status != cudaSuccess) throw_error(cuda_error(function, call, status));
     }
 
     // Whether the code that this device runs was compiled for 9.0. Code compiled for older devices and translated when

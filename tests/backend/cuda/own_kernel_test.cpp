@@ -144,7 +144,7 @@ TEST_CASE("backend/cuda/own_kernel: invalid arguments are rejected before a laun
                          "basis_at: t 17 must be in [1, 16], the solved range", value_error);
     CHECK_THROWS_AS(basis_at(where, device.path, std::nan(""), words.data()), value_error);
     CHECK_THROWS_WITH_AS(basis_at(where, device.path, 2.0, nullptr),
-                         "basis_at: words nullptr must point to device_words_size(8, 1) = 25 words", shape_error);
+                         "basis_at: words nullptr must point to device_words_size(8, 1) = 26 words", shape_error);
     CHECK_THROWS_AS(basis_at(where, device.path, std::span<const double>(), words.data()), shape_error);
     CHECK_THROWS_AS(device_trajectory(device.numbers.shape(), nullptr), shape_error);
     CHECK_THROWS_WITH_AS(

@@ -29,6 +29,21 @@ struct device_case {
     }
 };
 
+// A device that notes whether a launch is of rotation_kernel, and runs nothing.
+template <class Kernel>
+constexpr bool is_rotation_kernel = false;
+template <class T, int N, pairing Pairing, class Angles>
+constexpr bool is_rotation_kernel<backend::rotation_kernel<T, N, Pairing, Angles>> = true;
+struct kernels_named {
+    std::vector<bool>* are_small;
+
+    index_t processors(const char*) const noexcept { return 132; }
+    template <backend::device_kernel Kernel>
+    void launch(const char*, const Kernel&, const backend::launch_size&) const {
+        are_small->push_back(is_rotation_kernel<Kernel>);
+    }
+};
+
 }  // namespace
 
 TEST_CASE("rotate/cuda/checks: a device rejects what the host rejects, before a launch") {
@@ -47,7 +62,7 @@ TEST_CASE("rotate/cuda/checks: a device rejects what the host rejects, before a 
     c.check_throws<shape_error>("rotate_forward: x.data nullptr must point to [1, 3, 2, 8] elements", c.angles,
                                 in_place(heads_view<float>{nullptr, {1, 3, 2, 8}, 0, 16, 8}));
     c.check_throws<shape_error>(
-        "rotate_forward: [1, 3, 16777217, 8] must have at most 2^24 heads and lanes on a device", c.angles,
+        "rotate_forward: [1, 3, 16777217, 8] must have at most 16777216 heads and 16777216 lanes on a device", c.angles,
         in_place(heads_view<float>{c.q_view.data, {1, 3, (1 << 24) + 1, 8}, 0, index_t{1} << 40, 8}));
     heads_view<float> shifted = c.q_view;
     shifted.data += 1;
@@ -89,8 +104,8 @@ TEST_CASE("rotate/cuda/checks: norms and formats of whole heads that are not rig
     const heads_shape long_heads{1, 3, 1, 2056};
     const auto of_long_heads = from_to(token_major(wide.data(), long_heads), token_major(y.data(), long_heads));
     c.check_throws<shape_error>(
-        "rotate_forward: [1, 3, 1, 2056] must have at most 2048 lanes on a device with a norm or in a format of whole "
-        "heads",
+        "rotate_forward: [1, 3, 1, 2056] must have at most 16777216 heads and 2048 lanes on a device with a norm or in "
+        "a format of whole heads",
         c.angles, in_place(c.q_view), of_long_heads.normalized(rms_norm<>{}));
     rotate_forward<half_split>(test_device{&c.launches}, c.angles, of_long_heads);  // valid without norms
     CHECK(c.launches.size() == 1);
@@ -108,6 +123,10 @@ TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
     CHECK_THROWS_AS((device_angles<std::int32_t>(three_bases, {nullptr, 1, 1, 1})), shape_error);
     CHECK((device_angles<std::int32_t>(three_bases, {c.ids.data(), 1, 3, 0})).batch() == 3);
     CHECK_THROWS_AS(three_bases.of(nullptr, 1, 3), shape_error);
+    // An empty tensor's pointer is null. This was refused.
+    const device_angles<std::int32_t> no_tokens(three_bases.of(nullptr, 1, 0), {nullptr, 1, 0, 0});
+    rotate_forward<half_split>(test_device{&c.launches}, no_tokens, in_place(token_major(c.q.data(), {1, 0, 2, 8})));
+    CHECK(c.launches.empty());
     CHECK_THROWS_AS(three_bases.of(c.ids.data(), 0, 3), shape_error);
     const device_basis by_token = three_bases.of(c.ids.data(), 1, 3);
     CHECK((device_angles<std::int32_t>(by_token, {c.ids.data(), 1, 3, 0})).batch() == 1);
@@ -115,6 +134,33 @@ TEST_CASE("rotate/cuda/checks: bases and positions on a device") {
                          "device_angles: the basis of each token [1, 3] must be [1 or batch, tokens] of position_ids "
                          "[1, 2]",
                          shape_error);
+}
+
+// Bases of an odd number of words once put the next one at 8 modulo 16; the last operands of a call of two types once
+// were a list of several types.
+TEST_CASE("rotate/cuda/checks: bases packed in one buffer, and five operands of two types, use the small kernel") {
+    std::vector<std::uint64_t> buffer;
+    for (const basis& b : {basis({1.0, 0.5}), basis({2.0, 0.25})}) {
+        const std::vector<std::uint64_t> words = device_words(b);
+        REQUIRE(std::ssize(words) == device_words_size(2));
+        CHECK((words.size() == 8 && words[6] == std::bit_cast<std::uint64_t>(1.0) && words[7] == 0));
+        buffer.insert(buffer.end(), words.begin(), words.end());
+    }
+    CHECK(device_words_size(3, 2) == 20);
+    const std::vector<std::int32_t> ids{0, 1, 2};
+    std::vector<float> x(160);
+    std::vector<bfloat16> narrow(32);
+    const auto floats = [&](std::size_t i) { return in_place(token_major(x.data() + 32 * i, {1, 3, 1, 8})); };
+    for (const index_t skipped : {index_t{0}, device_words_size(2)}) {
+        const device_angles<std::int32_t> angles(device_basis(buffer.data() + skipped, 2),
+                                                 position_view<std::int32_t>(ids));
+        std::vector<bool> are_small;
+        rotate_forward<half_split>(kernels_named{&are_small}, angles, floats(0));
+        CHECK(are_small == std::vector<bool>{true});
+        rotate_forward<half_split>(kernels_named{&are_small}, angles, floats(0), floats(1), floats(2), floats(3),
+                                   in_place(token_major(narrow.data(), {1, 3, 1, 8})));
+        CHECK(are_small == std::vector<bool>{true, true, true});
+    }
 }
 
 TEST_CASE("rotate/cuda/checks: the sources of the host on a device_basis lie on the device") {
@@ -280,8 +326,8 @@ TEST_CASE(
     const auto of_long_heads = grad_through(token_major(wide.data(), long_heads), token_major(wide.data(), long_heads),
                                             token_major(wide_grad.data(), long_heads));
     check_throws(
-        "rotate_backward: [1, 3, 1, 2056] must have at most 2048 lanes on a device with a norm or in a format of whole "
-        "heads",
+        "rotate_backward: [1, 3, 1, 2056] must have at most 16777216 heads and 2048 lanes on a device with a norm or "
+        "in a format of whole heads",
         shape_error(""), c.angles, of_long_heads.normalized(rms_norm<>{}));
     const heads_view<float> no_heads{nullptr, {1, 3, 0, 8}, 0, 16, 8};
     rotate_backward<half_split>(test_device{&c.launches}, c.angles, rotation_gradients{.workspace = all},

@@ -15,20 +15,25 @@
 
 namespace cordage {
 
-/// Number of words of device_words.
-constexpr index_t device_words_size(index_t pairs, index_t bases = 1) noexcept { return bases * (3 * pairs + 1); }
+/// Number of words of device_words; even, so that several in one allocation are aligned to 16 bytes, as device_basis
+/// needs for the fastest kernels.
+constexpr index_t device_words_size(index_t pairs, index_t bases = 1) noexcept {
+    return rounded_up_quotient(bases * (3 * pairs + 1), 2) * 2;
+}
 
 /// Bases as words to copy to a device: for each basis the fractions of a turn, the whole turns of a position, and
-/// inv_freq, [bases, pairs] each, then attention factors, [bases].
+/// inv_freq, [bases, pairs] each, then attention factors, [bases], and a 0 if the number of words would be odd.
 ///
 /// @param bases  a basis, or basis_list::of_rows()
 inline std::vector<std::uint64_t> device_words(const basis_view& bases) {
     const index_t numbers = bases.count * bases.pairs;
+    const auto size = static_cast<std::size_t>(device_words_size(bases.pairs, bases.count));
     std::vector<std::uint64_t> words(bases.fractions, bases.fractions + numbers);
-    words.reserve(static_cast<std::size_t>(device_words_size(bases.pairs, bases.count)));
+    words.reserve(size);
     words.insert(words.end(), bases.whole_turns, bases.whole_turns + numbers);
     for (index_t i = 0; i < numbers; ++i) words.push_back(std::bit_cast<std::uint64_t>(bases.inv_freq[i]));
     for (index_t i = 0; i < bases.count; ++i) words.push_back(std::bit_cast<std::uint64_t>(bases.attention_factors[i]));
+    words.resize(size);
     return words;
 }
 
@@ -42,7 +47,7 @@ class device_basis {
  public:
     static constexpr bool is_on_device = true;
 
-    /// @param words  device memory, aligned to 8 bytes
+    /// @param words  device memory, aligned to 8 bytes; to 16 for the kernels of small calls (docs/backends.md)
     /// @param bases  the number given to device_words: one, or one for each row of a batch
     /// @throws shape_error
     device_basis(const void* words, index_t pairs, index_t bases = 1) {
@@ -65,13 +70,15 @@ class device_basis {
     /// The same bases, with a basis for each token given by an index in device memory. The index is not checked: an
     /// entry outside [0, bases) makes the rotated lanes of its token NaN.
     ///
-    /// @param of_token  [rows, tokens] dense in device memory; rows 1 serves every row of a batch
+    /// @param of_token  [rows, tokens] dense in device memory, may be null for 0 tokens; rows 1 serves every row of a
+    ///                  batch
     device_basis of(const std::int32_t* of_token, index_t rows, index_t tokens) const {
-        if (of_token == nullptr || rows < 1 || tokens < 0) {
+        if ((of_token == nullptr && tokens > 0) || rows < 1 || tokens < 0) {
             fail<shape_error>({"device_basis: of_token must point to [", rows, ", ", tokens, "] entries, rows >= 1"});
         }
         device_basis chosen = *this;
-        chosen.view_.of_token = of_token;
+        static constexpr std::int32_t no_tokens = 0;
+        chosen.view_.of_token = of_token == nullptr ? &no_tokens : of_token;
         chosen.view_.rows = rows;
         chosen.view_.tokens = tokens;
         return chosen;

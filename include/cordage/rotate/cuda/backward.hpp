@@ -2,7 +2,8 @@
 // The backward pass on a device: rotate_backward where its first argument is a stream; stage rotation.
 #pragma once
 
-#include "cordage/backend/cuda/backward.hpp"
+#include "cordage/backend/cuda/general_backward.hpp"
+#include "cordage/backend/cuda/team_backward.hpp"
 #include "cordage/rotate/backward.hpp"
 #include "cordage/rotate/cuda/forward.hpp"
 
@@ -37,6 +38,33 @@ void for_each_launch(const std::tuple<O...>& operands, const F& f) {
     });
 }
 
+// Launches the backward pass of up to backend::most_operands checked operands of one type, and the kernels that add up
+// their sums.
+template <pairing Pairing, class Source, class O, class Launcher>
+void launch_backward(const char* function, const Launcher& where, const Source& angles,
+                     std::span<const O* const> operands, const backend::device_gradients& given) {
+    const O* some[backend::most_operands];
+    std::size_t count = 0;
+    bool is_rotated = false;
+    for (const O* o : operands) {
+        if (o->shape().heads == 0 || o->shape().batch * o->shape().tokens == 0) continue;
+        some[count++] = o;
+        is_rotated = is_rotated || o->is_rotated();
+    }
+    if (count == 0) return;
+    const backend::device_gradients grads =
+        is_rotated ? given : backend::device_gradients{.workspace = given.workspace};
+    const auto launch = [&](std::span<const O* const> one_or_more) {
+        return backend::launch_teams<Pairing>(function, where, angles, one_or_more, grads);
+    };
+    const std::span<const O* const> all(some, count);
+    if (launch(all)) return;
+    for (std::size_t i = 0; i < count; ++i) {
+        if (count > 1 && launch(all.subspan(i, 1))) continue;
+        backend::launch_general_backward<Pairing>(function, where, angles, *some[i], grads);
+    }
+}
+
 // Whether the bases of a source, or of the first term of a sum, are in device memory.
 template <class Source>
 inline constexpr bool has_bases_on_device =
@@ -65,17 +93,16 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
     }
     const index_t weights = std::max({index_t{0}, std::ssize(grad_weight_of(given))...});
     const auto run = [&](const auto& operands) {
-        check_device_operands(function, operands);
-        for_each_operand(operands, [&]<class O>(const O& o) {
-            if (O::is_normalized) check_lanes_on_device(function, o);
+        for_each_operand(operands, [&](const auto& o) {
+            check_on_device(function, o);
             const index_t wanted = backward_workspace_size(angles, o.shape(), weights);
             if ((to.has_sums() || weights > 0) && std::ssize(grads.workspace) < wanted) {
                 fail<shape_error>({function, ": grads.workspace has ", grads.workspace.size(),
                                    " entries, must have backward_workspace_size = ", wanted});
             }
         });
-        for_each_launch(
-            operands, [&](const auto& some) { backend::launch_backward<Pairing>(function, where, angles, some, to); });
+        for_each_launch(operands,
+                        [&](const auto& some) { launch_backward<Pairing>(function, where, angles, some, to); });
     };
     with_operands(run, given...);
 }

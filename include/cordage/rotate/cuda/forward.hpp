@@ -11,24 +11,14 @@
 
 namespace cordage::rotate_detail {
 
-// Kernels count heads and lanes in 32 bits; offsets have 64.
-template <class Operands>
-void check_device_operands(const char* function, const Operands& operands) {
-    for_each_operand(operands, [&](const auto& o) {
-        constexpr index_t most = index_t{1} << 24;
-        const heads_shape& shape = o.shape();
-        if (shape.heads > most || shape.head_dim > most) {
-            fail<shape_error>({function, ": ", describe(shape), " must have at most 2^24 heads and lanes on a device"});
-        }
-    });
-}
-
-// Checks that heads to be converted fit into shared memory.
+// Kernels count heads and lanes in 32 bits (offsets have 64), and hold heads that are converted in shared memory.
 template <class Operand>
-void check_lanes_on_device(const char* function, const Operand& o) {
-    if (o.shape().head_dim <= most_lanes_of_head) return;
-    fail<shape_error>({function, ": ", describe(o.shape()), " must have at most ", most_lanes_of_head,
-                       " lanes on a device with a norm or in a format of whole heads"});
+void check_on_device(const char* function, const Operand& o) {
+    constexpr index_t most = index_t{1} << 24, lanes = Operand::is_plain ? most : most_lanes_of_head;
+    const heads_shape& shape = o.shape();
+    if (shape.heads <= most && shape.head_dim <= lanes) return;
+    fail<shape_error>({function, ": ", describe(shape), " must have at most ", most, " heads and ", lanes,
+                       " lanes on a device", Operand::is_plain ? "" : " with a norm or in a format of whole heads"});
 }
 
 // Calls f with the operands of a list, at most most_operands at a time.
@@ -43,7 +33,7 @@ void for_each_group(const std::tuple<const O&...>& operands, const F& f) {
     constexpr std::size_t each = backend::most_operands, count = sizeof...(O);
     const auto some = [&]<std::size_t First, std::size_t... I>(std::integral_constant<std::size_t, First>,
                                                                std::index_sequence<I...>) {
-        f(std::tie(std::get<First + I>(operands)...));
+        with_operands(f, std::get<First + I>(operands)...);
     };
     [&]<std::size_t... Group>(std::index_sequence<Group...>) {
         (some(std::integral_constant<std::size_t, each * Group>{},
@@ -125,10 +115,7 @@ void rotate_on_device(on_device, Direction, const char* function, const Launcher
             "cos_sin_view<float> that points there, or a source with 'static constexpr bool is_on_device = true'");
         check_all<memory::device>(function, angles, given...);
         const auto run = [&](const auto& operands) {
-            check_device_operands(function, operands);
-            for_each_operand(operands, [&]<class O>(const O& o) {
-                if (!O::is_plain) check_lanes_on_device(function, o);
-            });
+            for_each_operand(operands, [&](const auto& o) { check_on_device(function, o); });
             launch_operands<Pairing, Direction>(function, where, angles, operands);
         };
         with_operands(run, given...);

@@ -59,6 +59,20 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE constexpr Word where_below(const Word&
     return lane_traits<Lane>::where_bit(w - Word(limit), 31, a, b);
 }
 
+#if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
+/// fp8_bits of two numbers by one instruction, `low` in the low byte.
+template <class Fp8>
+CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE std::uint16_t two_fp8_bits(float low, float high) noexcept {
+    std::uint16_t both;
+    if constexpr (Fp8::shift == 20) {
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
+    } else {
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(high), "f"(low));
+    }
+    return both;
+}
+#endif
+
 }  // namespace pair_detail
 
 /// x rounded to fp8 or fp4, nearest, ties to even, as the low byte or four bits of a word. Values beyond the largest
@@ -70,35 +84,21 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE auto fp8_bits(const Lane& x) noexcept 
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
 #if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
-    constexpr bool is_by_hardware = Fp8::sign == 0x80u;  // same bits as below
-#else
-    constexpr bool is_by_hardware = false;
+    if constexpr (Fp8::sign == 0x80u) return word(pair_detail::two_fp8_bits<Fp8>(x, 0.0f));  // same bits as below
 #endif
-    if constexpr (is_by_hardware) {
-        std::uint16_t both = 0;
-#if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
-        if constexpr (Fp8::shift == 20) {
-            asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(0.0f), "f"(x));
-        } else {
-            asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(0.0f), "f"(x));
-        }
-#endif
-        return word(both);
-    } else {
-        constexpr int shift = Fp8::shift;
-        constexpr std::uint32_t smallest_normal = (128u - Fp8::bias) << 23;
-        const word w = lane::bits(x), magnitude = w & word(0x7fff'ffffu);
-        const word in_range = lane::smaller(magnitude, lane::bits(Lane(Fp8::largest)));
-        // 2^shift times the power of two of x, or of the smallest normal number if that is larger: adding it to x
-        // rounds x to a multiple of its last bit in fp8, and the last bits of the sum count those multiples.
-        const word power = lane::larger(in_range & word(0x7f80'0000u), word(smallest_normal));
-        const word unit = power + word(static_cast<std::uint32_t>(shift) << 23);
-        const word count = lane::bits(Lane(lane::from_bits(in_range) + lane::from_bits(unit))) - unit;
-        const word finite = count + (power >> shift) - word(smallest_normal >> shift);
-        constexpr int sign_shift = Fp8::sign == 0x80u ? 24 : 28;
-        const word number = finite | ((w >> sign_shift) & word(Fp8::sign));
-        return word(pair_detail::where_below<Lane>(magnitude, 0x7f80'0001u, number, word(Fp8::nan)));
-    }
+    constexpr int shift = Fp8::shift;
+    constexpr std::uint32_t smallest_normal = (128u - Fp8::bias) << 23;
+    const word w = lane::bits(x), magnitude = w & word(0x7fff'ffffu);
+    const word in_range = lane::smaller(magnitude, lane::bits(Lane(Fp8::largest)));
+    // 2^shift times the power of two of x, or of the smallest normal number if that is larger: adding it to x
+    // rounds x to a multiple of its last bit in fp8, and the last bits of the sum count those multiples.
+    const word power = lane::larger(in_range & word(0x7f80'0000u), word(smallest_normal));
+    const word unit = power + word(static_cast<std::uint32_t>(shift) << 23);
+    const word count = lane::bits(Lane(lane::from_bits(in_range) + lane::from_bits(unit))) - unit;
+    const word finite = count + (power >> shift) - word(smallest_normal >> shift);
+    constexpr int sign_shift = Fp8::sign == 0x80u ? 24 : 28;
+    const word number = finite | ((w >> sign_shift) & word(Fp8::sign));
+    return word(pair_detail::where_below<Lane>(magnitude, 0x7f80'0001u, number, word(Fp8::nan)));
 }
 
 /// The number encoded in the low byte of a word, or in the low four bits for fp4.
@@ -107,39 +107,32 @@ CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE Lane from_fp8_bits(const typename lane
     using lane = lane_traits<Lane>;
     using word = typename lane::word;
 #if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
-    constexpr bool is_by_hardware = Fp8::sign == 0x80u;
-#else
-    constexpr bool is_by_hardware = false;
-#endif
-    if constexpr (is_by_hardware) {
-        float x = 0.0f;
-#if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
-        const auto both = static_cast<std::uint16_t>(code & 0xffu);
+    if constexpr (Fp8::sign == 0x80u) {
         std::uint32_t halves;
         if constexpr (Fp8::shift == 20) {
-            asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(both));
+            asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(code & 0xffu)));
         } else {
-            asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(both));
+            asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(static_cast<std::uint16_t>(code & 0xffu)));
         }
+        float x;
         asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(static_cast<std::uint16_t>(halves)));
-#endif
         return Lane(x);
+    }
+#endif
+    constexpr int shift = Fp8::shift, sign_shift = Fp8::sign == 0x80u ? 24 : 28;
+    const word magnitude = code & word(Fp8::sign - 1u), sign = (code & word(Fp8::sign)) << sign_shift;
+    constexpr std::uint32_t smallest = (128u - Fp8::bias - (23u - shift))
+                                       << 23;  // value of a subnormal number, as a float
+    const word small = lane::bits(Lane(lane::from_signed(magnitude) * lane::from_bits(word(smallest))));
+    const word normal = (magnitude << shift) + word((127u - Fp8::bias) << 23);
+    const word finite = pair_detail::where_below<Lane>(magnitude, 1u << (23 - shift), small, normal);
+    if constexpr (Fp8::largest_bits == Fp8::sign - 1u) {
+        return lane::from_bits(finite | sign);
     } else {
-        constexpr int shift = Fp8::shift, sign_shift = Fp8::sign == 0x80u ? 24 : 28;
-        const word magnitude = code & word(Fp8::sign - 1u), sign = (code & word(Fp8::sign)) << sign_shift;
-        constexpr std::uint32_t smallest = (128u - Fp8::bias - (23u - shift))
-                                           << 23;  // value of a subnormal number, as a float
-        const word small = lane::bits(Lane(lane::from_signed(magnitude) * lane::from_bits(word(smallest))));
-        const word normal = (magnitude << shift) + word((127u - Fp8::bias) << 23);
-        const word finite = pair_detail::where_below<Lane>(magnitude, 1u << (23 - shift), small, normal);
-        if constexpr (Fp8::largest_bits == Fp8::sign - 1u) {
-            return lane::from_bits(finite | sign);
-        } else {
-            // Codes above the largest number: e4m3's NaN; e5m2's infinity and NaNs, which keep their fraction.
-            const word beyond = shift == 20 ? word(0x7fc0'0000u) : word((magnitude << shift) | word(0x7f80'0000u));
-            return lane::from_bits(pair_detail::where_below<Lane>(magnitude, Fp8::largest_bits + 1u, finite, beyond) |
-                                   sign);
-        }
+        // Codes above the largest number: e4m3's NaN; e5m2's infinity and NaNs, which keep their fraction.
+        const word beyond = shift == 20 ? word(0x7fc0'0000u) : word((magnitude << shift) | word(0x7f80'0000u));
+        return lane::from_bits(pair_detail::where_below<Lane>(magnitude, Fp8::largest_bits + 1u, finite, beyond) |
+                               sign);
     }
 }
 

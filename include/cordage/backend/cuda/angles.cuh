@@ -44,20 +44,18 @@ __device__ token_phases<N> phases_of(const split_position& at, const std::uint64
     }
     return of;
 }
-template <class Rule, int N>
-__device__ token_phases<N> combined(token_phases<N> of, const token_phases<N>& second) {
-#pragma unroll
-    for (int i = 0; i < N; ++i) of.phase[i] = Rule::phase(of.phase[i], second.phase[i]);
-    of.attention_factor = Rule::factor(of.attention_factor, second.attention_factor);
-    of.invalid |= second.invalid;
-    return of;
-}
 /// Those of pairs [pair, pair + N) of a source.
 template <int N, class Source>
 __device__ token_phases<N> phases_of(const Source& source, index_t row, index_t token, std::int32_t pair) {
     if constexpr (requires { typename Source::rule; }) {
-        const token_phases<N> first = phases_of<N>(source.first(), row, token, pair);
-        return combined<typename Source::rule>(first, phases_of<N>(source.second(), row, token, pair));
+        using rule = typename Source::rule;
+        token_phases<N> of = phases_of<N>(source.first(), row, token, pair);
+        const token_phases<N> second = phases_of<N>(source.second(), row, token, pair);
+#pragma unroll
+        for (int i = 0; i < N; ++i) of.phase[i] = rule::phase(of.phase[i], second.phase[i]);
+        of.attention_factor = rule::factor(of.attention_factor, second.attention_factor);
+        of.invalid |= second.invalid;
+        return of;
     } else if constexpr (has_one_axis<Source> && N % 2 == 0) {
         const basis_view& bases = source.basis_numbers();
         const index_t found = bases.index(row, token);

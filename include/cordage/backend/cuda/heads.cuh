@@ -132,7 +132,7 @@ class heads_writer {
         if (is_of_head) {
             float of_head = largest[0];
             for (int r = 1; r < runs::count; ++r) of_head = larger(of_head, largest[r]);
-            of_head = team_.largest(of_head, team_.size, larger);
+            of_head = team_.reduced(of_head, team_.size, larger);
             if (is_there && team_.member == 0) numbers[0] = number_of<true>(y, is_invalid ? invalid : of_head, head, 0);
             numbers[0] = team_.of_first(numbers[0], team_.size);
 #pragma unroll
@@ -141,7 +141,7 @@ class heads_writer {
             const std::int32_t threads = size / runs::length;
 #pragma unroll
             for (int r = 0; r < runs::count; ++r) {
-                const float of_group = team_.largest(largest[r], threads, larger);
+                const float of_group = team_.reduced(largest[r], threads, larger);
                 if (is_there && team_.member % threads == 0) {
                     numbers[r] = number_of<true>(y, is_invalid ? invalid : of_group, head, held_.lane[r] / size);
                 }

@@ -19,13 +19,7 @@ __device__ inline std::uint32_t two_codes(std::int8_t, float a, float b) {
 template <int MantissaBits>
 __device__ std::uint32_t two_codes(fp8<MantissaBits>, float a, float b) {
 #if defined(CORDAGE_HAS_FP8_INSTRUCTIONS)
-    std::uint16_t both;
-    if constexpr (MantissaBits == 3) {
-        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(b), "f"(a));
-    } else {
-        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(b), "f"(a));
-    }
-    return both;
+    return pair_detail::two_fp8_bits<fp8<MantissaBits>>(a, b);
 #else
     return fp8_bits<fp8<MantissaBits>>(a) | fp8_bits<fp8<MantissaBits>>(b) << 8;
 #endif

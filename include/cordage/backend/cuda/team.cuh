@@ -42,11 +42,6 @@ struct team {
     }
     /// What the first of each `width` members has.
     __device__ float of_first(float x, std::int32_t width) const { return __shfl_sync(whole_warp, x, 0, width); }
-    /// The largest of `width` members, by larger(a, b).
-    template <class F>
-    __device__ float largest(float x, std::int32_t width, const F& larger) const {
-        return reduced(x, width, larger);
-    }
 };
 
 /// Calls rotate(row, token, has_token) for the token of the calling thread in its rows: z -> a token; blocks.x ->

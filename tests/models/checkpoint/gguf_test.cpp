@@ -82,6 +82,10 @@ TEST_CASE("models/checkpoint/gguf: hostile counts, types and offsets are refused
     CHECK(gguf_bytes().header(0, 1).text("x").bytes(array, 4).bytes(array, 4).bytes(1, 8).refusal() ==
           "test: key 'x' of type 9 must be of a known type");
     CHECK(gguf_bytes().header(0, 2).number("x", 1).words("x", "y").refusal() == "test: key 'x' must occur once");
+    // Once, keys of arrays that are not kept were not counted.
+    const std::vector<std::uint32_t> many(5000, 7);
+    CHECK(gguf_bytes().header(0, 2).numbers("x", many).number("x", 1).refusal() == "test: key 'x' must occur once");
+    CHECK(gguf_bytes().header(0, 2).numbers("x", many).numbers("x", many).refusal() == "test: key 'x' must occur once");
     CHECK(gguf_bytes().header(2, 0).tensor("x", {1}, 0, 0).tensor("x", {1}, 0, 0).refusal() ==
           "test: tensor 'x' must occur once");
     CHECK(gguf_bytes().header(0, 1).number("general.alignment", 0).refusal() ==
@@ -99,6 +103,34 @@ TEST_CASE("models/checkpoint/gguf: hostile counts, types and offsets are refused
     CHECK(one_tensor({2}, 0, ~std::uint64_t{0}) == "test: tensor 'x' must begin within the file");
     CHECK_THROWS_WITH_AS(gguf_file(std::filesystem::path("no/such.gguf")),
                          "gguf: path 'no/such.gguf' must be a readable file", value_error);
+}
+
+TEST_CASE("models/checkpoint/gguf: numbers of every type of the format") {
+    struct written {
+        std::uint32_t type;
+        std::uint64_t bits;
+        std::size_t size;
+        double value;
+    };
+    const written all[] = {{0, 200, 1, 200.0},
+                           {1, 200, 1, -56.0},
+                           {2, 40000, 2, 40000.0},
+                           {3, 40000, 2, -25536.0},
+                           {4, 3000000000, 4, 3e9},
+                           {5, 3000000000, 4, 3e9 - 0x1p32},
+                           {6, 0x3fc00000, 4, 1.5},
+                           {7, 1, 1, 1.0},
+                           {10, std::uint64_t{1} << 63, 8, 0x1p63},
+                           {11, std::uint64_t{1} << 63, 8, -0x1p63},
+                           {12, 0x3ff8000000000000, 8, 1.5}};
+    gguf_bytes b;
+    b.header(0, std::size(all) + 1);
+    for (const written& each : all) {
+        b.text(std::to_string(each.type)).bytes(each.type, 4).bytes(each.bits, each.size);
+    }
+    const gguf_file file = b.number("last", 9).file();
+    for (const written& each : all) CHECK(file.number(std::to_string(each.type)) == each.value);
+    CHECK(file.number("last") == 9.0);
 }
 
 TEST_CASE("models/checkpoint/gguf: a count that is not one is refused") {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -151,7 +152,8 @@ class gguf_file {
         for (const auto& [name, count] : {std::pair{"tensors", tensors}, {"keys", keys}}) {
             if (count > most_names) bytes_.refuse({name, " ", count, " must be at most ", most_names});
         }
-        for (std::uint64_t i = 0; i < keys; ++i) read_key(from);
+        std::set<std::string> found;
+        for (std::uint64_t i = 0; i < keys; ++i) read_key(from, found);
         for (std::uint64_t i = 0; i < tensors; ++i) read_tensor(from);
         const double step = number("general.alignment").value_or(32.0);
         if (!(step >= 1.0 && step <= 65536.0)) bytes_.refuse({"general.alignment ", step, " must be 1 to 65536"});
@@ -165,41 +167,22 @@ class gguf_file {
         }
     }
 
-    // Bytes of a number of ggml's type; 0 for other types.
-    static std::uint64_t size_of(std::uint32_t type) {
-        constexpr std::uint64_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-        return type < std::size(sizes) ? sizes[type] : 0;
+    template <class Number>
+    static double read_as(cursor& from) {
+        return static_cast<double>(from.number<Number>());
     }
-    double read_number(cursor& from, std::uint32_t type) const {
-        switch (type) {
-            case 0:
-            case 7:
-                return from.number<std::uint8_t>();
-            case 1:
-                return from.number<std::int8_t>();
-            case 2:
-                return from.number<std::uint16_t>();
-            case 3:
-                return from.number<std::int16_t>();
-            case 4:
-                return from.number<std::uint32_t>();
-            case 5:
-                return from.number<std::int32_t>();
-            case 6:
-                return double{from.number<float>()};
-            case 10:
-                return static_cast<double>(from.number<std::uint64_t>());
-            case 11:
-                return static_cast<double>(from.number<std::int64_t>());
-            default:
-                return from.number<double>();
-        }
-    }
-    void read_key(cursor& from) {
+    // @param found  the keys so far, those of arrays that are not kept too
+    void read_key(cursor& from, std::set<std::string>& found) {
+        // Bytes and reader of a number of each type; 0 for strings and arrays.
+        // clang-format off
+        static constexpr std::uint64_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+        static constexpr double (*read[])(cursor&) = {
+            read_as<std::uint8_t>, read_as<std::int8_t>, read_as<std::uint16_t>, read_as<std::int16_t>,
+            read_as<std::uint32_t>, read_as<std::int32_t>, read_as<float>, read_as<std::uint8_t>, nullptr, nullptr,
+            read_as<std::uint64_t>, read_as<std::int64_t>, read_as<double>};
+        // clang-format on
         const std::string key = from.text();
-        if (numbers_.contains(key) || texts_.contains(key)) {
-            bytes_.refuse({"key ", in_quotes(key), " must occur once"});
-        }
+        if (!found.insert(key).second) bytes_.refuse({"key ", in_quotes(key), " must occur once"});
         auto type = from.number<std::uint32_t>();
         if (type == string_type) {
             texts_.emplace(key, from.text());
@@ -212,15 +195,16 @@ class gguf_file {
             for (std::uint64_t i = 0; type == string_type && i < count; ++i) from.skip(from.number<std::uint64_t>());
             if (type == string_type) return;
         }
-        const std::uint64_t size = size_of(type);
-        if (size == 0) bytes_.refuse({"key ", in_quotes(key), " of type ", type, " must be of a known type"});
+        if (type >= std::size(sizes) || sizes[type] == 0) {
+            bytes_.refuse({"key ", in_quotes(key), " of type ", type, " must be of a known type"});
+        }
         if (count > most_entries) {
             if (count > longest_header) bytes_.refuse({"the file must not end within a value"});
-            from.skip(count * size);
+            from.skip(count * sizes[type]);
             return;
         }
         std::vector<double> numbers;
-        for (std::uint64_t i = 0; i < count; ++i) numbers.push_back(read_number(from, type));
+        for (std::uint64_t i = 0; i < count; ++i) numbers.push_back(read[type](from));
         numbers_.emplace(key, std::move(numbers));
     }
     void read_tensor(cursor& from) {

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <ctime>
+#include <limits>
 #include <map>
 #include <variant>
 
@@ -273,6 +275,90 @@ TEST_CASE("models/checkpoint/gguf_ropes: which layer has which rule") {
     CHECK(model_to_write{"llama", {}}.read().layers.size() == 8);
 }
 
+// Once, every fourth layer of three architectures was taken to rotate, whatever the file said.
+TEST_CASE("models/checkpoint/gguf_ropes: recurrent layers, by a list of the file or by an interval") {
+    const auto rotating = [](const hf::model_ropes& model) {
+        std::string all;
+        for (index_t i = 0; i < std::ssize(model.layers); ++i) all += model.at(i).rotates() ? 'r' : '.';
+        return all;
+    };
+    const std::vector<bool> list{false, true, true, true, false, true, true, true};
+    for (const char* architecture : {"qwen35", "qwen35moe", "qwen3next", "qwen4exp", "minimax-01"}) {
+        CHECK(rotating(model_to_write{architecture, {{"attention.recurrent_layers", list}}}.read()) == "r...r...");
+        CHECK(rotating(model_to_write{architecture, {{"full_attention_interval", 2}}}.read()) == ".r.r.r.r");
+        CHECK(rotating(model_to_write{architecture, {{"attention.recurrent_layers", 0}}}.read()) == "rrrrrrrr");
+        CHECK(
+            model_to_write{architecture, {{"attention.recurrent_layers", std::vector<bool>{true, false}}}}.refusal() ==
+            "test: " + std::string(architecture) +
+                ".attention.recurrent_layers must have an entry for each layer, and has none for 2");
+    }
+    CHECK(rotating(model_to_write{"qwen35", {}}.read()) == "...r...r");
+    CHECK(rotating(model_to_write{"qwen4exp", {}}.read()) == "...r...r");
+    CHECK(rotating(model_to_write{"minimax-01", {}}.read()) == ".......r");
+    CHECK(rotating(model_to_write{"qwen3", {{"attention.recurrent_layers", list}}}.read()) == "rrrrrrrr");  // not read
+}
+
+// Once, they were taken for layers of the model; files of Cohere 2 MoE with one were refused, and those without dense
+// layers.
+TEST_CASE("models/checkpoint/gguf_ropes: the layers that predict further tokens rotate and do not slide") {
+    const auto qwen = model_to_write{"qwen35", {{"block_count", 9}, {"nextn_predict_layers", 1}}}.read();
+    for (index_t i = 0; i < 9; ++i) CHECK(qwen.at(i).rotates() == (i % 4 == 3 || i == 8));
+    CHECK(model_to_write{"qwen35", {{"nextn_predict_layers", 0}}}.read().at(7).rotates());
+    model_to_write cohere{"cohere2moe",
+                          {{"block_count", 10}, {"nextn_predict_layers", 1}, {"leading_dense_block_count", 0}}};
+    for (const bool has_list : {false, true}) {
+        const std::vector<bool> list{false, true, true, true, false, true, true, true, false};  // as the converter
+        if (has_list) cohere.keys["attention.sliding_window_pattern"] = list;
+        const auto moe = cohere.read();
+        REQUIRE(moe.layers.size() == 10);
+        for (index_t i = 0; i < 10; ++i) CHECK(moe.at(i).rotates() == (i % 4 != 0 || i == 9));
+        CHECK(moe.layers[8].type == "full_attention");
+        CHECK(moe.layers[9].type == "full_attention");
+    }
+    cohere.keys["attention.sliding_window_pattern"] = std::vector<bool>(8, true);
+    CHECK(cohere.refusal() ==
+          "test: cohere2moe.attention.sliding_window_pattern must have an entry for each of 9 layers");
+    CHECK(model_to_write{"qwen35", {{"nextn_predict_layers", 0.5f}}}.refusal() ==
+          "test: qwen35.nextn_predict_layers 0.5 must be an integer in 1 ... 2^31");
+}
+
+// Once, attention of hybrid models without positions was read as rotated.
+TEST_CASE("models/checkpoint/gguf_ropes: Granite does not rotate if rope.scaling.finetuned is false") {
+    for (const auto& [architecture, is_read] : {std::pair{"granite", true},
+                                                {"granitehybrid", true},
+                                                {"graniteswitch", true},
+                                                {"granitemoe", false},
+                                                {"minicpm", false}}) {
+        model_to_write model{architecture, {{"rope.scaling.finetuned", 0}}};
+        CHECK(model.read().at(0).rotates() == !is_read);
+        model.keys["rope.scaling.finetuned"] = 1;
+        CHECK(model.read().at(0).rotates());
+        CHECK(model_to_write{architecture, {}}.read().at(0).rotates());
+    }
+    const auto off = model_to_write{"granitehybrid", {{"rope.scaling.finetuned", 0}}}.read();
+    CHECK(inv_freq(off.ropes[0], 1.0)[0] == 0.0);
+}
+
+// Once, its pairs were interleaved, and the 0 that the converter writes was refused.
+TEST_CASE("models/checkpoint/gguf_ropes: DeepSeek-OCR rotates whole heads by halves, without scaling") {
+    for (const model_to_write& model : {model_to_write{"deepseek2-ocr", {}},
+                                        {"deepseek2-ocr", {{"rope.dimension_count", 0}}},
+                                        {"deepseek2-ocr", {{"rope.dimension_count", 32}, {"rope.freq_base", 1e4f}}}}) {
+        const auto rule = model.read().ropes[0];
+        CHECK(rule.layout == hf::pair_layout::half_split);
+        CHECK(rule.config.head_dim == 64);
+        CHECK(rule.config.rotary_dim == 64);
+        CHECK(rule.config.theta_base == 1e4);
+    }
+    const model_to_write scaled{"deepseek2-ocr", {{"rope.scaling.factor", 2.0f}}};
+    CHECK(scaled.refusal() ==
+          "test: deepseek2-ocr.rope.scaling.factor 2 must be 1: llama.cpp does not read it for "
+          "'deepseek2-ocr'");
+    CHECK(inv_freq(scaled.read(true).ropes[0], 1.0)[0] == 1.0);
+    CHECK(model_to_write{"deepseek2-ocr", {{"rope.freq_base", 5e5f}}}.refusal().find("must be 10000") !=
+          std::string::npos);
+}
+
 TEST_CASE("models/checkpoint/gguf_ropes: indexers of sparse attention are a second rotation") {
     const auto of = [](const char* architecture, int context) {
         return model_to_write{architecture,
@@ -305,6 +391,34 @@ TEST_CASE("models/checkpoint/gguf_ropes: indexers of sparse attention are a seco
     }
 }
 
+// Once, their layers had no indexer, without a word.
+TEST_CASE("models/checkpoint/gguf_ropes: the indexers of MiniMax M3 and of Qwen 4, and unknown ones") {
+    model_to_write model{"minimax-m3",
+                         {{"attention.key_length", 128},
+                          {"rope.dimension_count", 64},
+                          {"attention.indexer.key_length", 96},
+                          {"leading_dense_block_count", 3}}};
+    const auto minimax = model.read();
+    for (index_t i = 0; i < 8; ++i) CHECK((minimax.indexer_at(i) != nullptr) == (i >= 3));
+    REQUIRE(minimax.indexer_at(3) != nullptr);
+    CHECK(minimax.indexer_at(3)->layout == hf::pair_layout::half_split);
+    CHECK(minimax.indexer_at(3)->config.head_dim == 96);
+    CHECK(minimax.indexer_at(3)->config.rotary_dim == 64);
+    CHECK(minimax.indexer_at(3)->first_lane == 0);
+    model.architecture = "qwen4exp";
+    model.keys["attention.compress_ratios"] = std::vector<std::uint32_t>{4, 4, 4, 4, 0, 0, 0, 0};
+    model.keys["rope.dimension_sections"] = std::vector<std::uint32_t>{12, 10, 10, 0};
+    const auto qwen = model.read();
+    for (index_t i = 0; i < 8; ++i)
+        CHECK((qwen.indexer_at(i) != nullptr) == (i == 3));  // others are recurrent, or dense
+    REQUIRE(qwen.indexer_at(3) != nullptr);
+    CHECK(qwen.indexer_at(3)->axis_of_pair == interleaved_axes({12, 10, 10}));
+    model = {"qwen3", {{"attention.indexer.key_length", 96}}};
+    CHECK(model.refusal() ==
+          "test: qwen3.attention.indexer.key_length must be left out: the indexer's rotation is not known for 'qwen3'");
+    CHECK(model.read(true).indexer_at(0) == nullptr);
+}
+
 TEST_CASE("models/checkpoint/gguf_ropes: temperatures of queries") {
     const auto llama = model_to_write{"llama4", {}}.read();
     CHECK(!llama.of("rope").temperature);
@@ -323,6 +437,27 @@ TEST_CASE("models/checkpoint/gguf_ropes: temperatures of queries") {
     CHECK(latent.temperature->beta == 0.5);
     CHECK(latent.temperature->block_length == 512.0);
     CHECK(!model_to_write{"llama", {}}.read().ropes[0].temperature);
+    for (const char* architecture : {"mistral3", "mistral4", "deepseek2"}) {  // once, that of mistral3 was not checked
+        CHECK(model_to_write{architecture, {{"attention.temperature_scale", std::nanf("")}}}.refusal() ==
+              "query_temperature: beta nan must be finite");
+        CHECK(!model_to_write{architecture, {{"attention.temperature_scale", 0.0f}}}.read().ropes[0].temperature);
+    }
+}
+
+TEST_CASE("models/checkpoint/gguf_ropes: the context must be a length, and is needed for YaRN") {
+    for (const auto& [length, text] :
+         {std::pair{std::nanf(""), "nan"}, {-5.0f, "-5"}, {std::numeric_limits<float>::infinity(), "inf"}}) {
+        CHECK(model_to_write{"llama", {{"context_length", length}}}.refusal().find(
+                  std::string("test: llama.context_length ") + text) == 0);
+    }
+    // Once, YaRN without a length divided every frequency by its factor.
+    model_to_write scaled{"qwen2",
+                          {{"context_length", 0}, {"rope.scaling.type", "yarn"}, {"rope.scaling.factor", 4.0f}}};
+    CHECK(scaled.refusal() == "test: qwen2.context_length must be given for rope.scaling.type yarn");
+    scaled.keys["rope.scaling.original_context_length"] = 1024;
+    CHECK(scaled.read().ropes[0].config.original_length == 1024.0);
+    scaled.keys["rope.scaling.type"] = "linear";
+    CHECK(scaled.read().max_length == 0.0);
 }
 
 TEST_CASE("models/checkpoint/gguf_ropes: the axes of sections, in blocks or in turn") {
@@ -336,11 +471,46 @@ TEST_CASE("models/checkpoint/gguf_ropes: the axes of sections, in blocks or in t
           "test: qwen2vl.rope.dimension_sections must sum to rope.dimension_count / 2 = 32");
     CHECK(model_to_write{"llama", {{"rope.dimension_sections", sections}}}.refusal() ==
           "test: llama.rope.dimension_sections must be left out: not read for 'llama'");
+    // Once, 256 MB were made of these sections first.
+    for (const char* architecture : {"qwen2vl", "qwen3vl"}) {
+        const std::vector<std::uint32_t> many(256, 1u << 20), huge{0, 1u << 20};
+        const std::clock_t begin = std::clock();
+        for (const auto& each : {many, huge}) {
+            CHECK(model_to_write{architecture, {{"rope.dimension_sections", each}}}.refusal() ==
+                  "test: " + std::string(architecture) +
+                      ".rope.dimension_sections must sum to rope.dimension_count / 2 = 32");
+        }
+        CHECK(std::clock() - begin < CLOCKS_PER_SEC / 2);  // of the CPU
+    }
+}
+
+// ggml pairs lanes by halves wherever positions have axes, and the converter orders the rows of q and k for it. Once,
+// the pairs of GLM-4.1V and GLM-OCR were read as interleaved.
+TEST_CASE("models/checkpoint/gguf_ropes: sections of GLM 4 decide its pairs") {
+    const auto of = [](const char* architecture, const std::vector<std::uint32_t>& sections) {
+        return model_to_write{architecture, {{"rope.dimension_sections", sections}}}.read().ropes[0];
+    };
+    const auto axes = of("glm4", {8, 12, 12, 0});
+    CHECK(axes.layout == hf::pair_layout::half_split);
+    CHECK(axes.axis_of_pair == contiguous_axes({8, 12, 12}));
+    CHECK(model_to_write{"glm4", {}}.read().ropes[0].layout == hf::pair_layout::interleaved);
+    for (const std::vector<std::uint32_t>& none :
+         {std::vector<std::uint32_t>{0, 0, 0, 0}, {32, 0, 0, 0}, {0, 16, 16}}) {
+        CHECK(of("glm4", none).layout == hf::pair_layout::interleaved);
+        for (const char* architecture : {"glm4", "glm4moe", "hunyuan_vl"}) {
+            CHECK(of(architecture, none).axis_of_pair.empty());
+        }
+    }
+    CHECK(of("paddleocr", {0, 16, 16}).axis_of_pair == contiguous_axes({0, 16, 16}));
 }
 
 TEST_CASE("models/checkpoint/gguf_ropes: what is not known is an error, or leniently a warning") {
-    CHECK(model_to_write{"gpt2", {}}.refusal() ==
-          "test: architecture 'gpt2' has no rotary embedding; only models that rotate q and k can be read");
+    for (const char* architecture : {"gpt2", "bert", "starcoder", "baichuan"}) {  // but for Baichuan's 7B
+        CHECK(model_to_write{architecture, {{"block_count", 40}}}.refusal() ==
+              "test: architecture '" + std::string(architecture) +
+                  "' has no rotary embedding; only models that rotate q and k can be read");
+    }
+    CHECK(model_to_write{"baichuan", {{"block_count", 32}}}.read().at(31).rotates());
     CHECK(model_to_write{"deepseek4", {}}.refusal() ==
           "test: architecture 'deepseek4' has rules of its own, which are not supported");
     const model_to_write unknown{"llamb", {}};

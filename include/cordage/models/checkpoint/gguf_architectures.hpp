@@ -21,29 +21,30 @@ struct rotated_architectures {
 inline constexpr rotated_architectures architectures[] = {
     {pair_layout::interleaved, rotated_architectures::text,
      " arcee arctic baichuan bailingmoe chameleon chatglm cohere2 cohere2moe command-r deci deepseek deepseek2 "
-     "deepseek2-ocr deepseek32 ernie4_5 ernie4_5-moe glm-dsa granite granitehybrid granitemoe graniteswitch hy_v4 "
-     "internlm2 llada llama llama-embed llama4 maincoder minicpm mistral3 mistral4 muse-glimmer neo-bert olmo plm "
-     "pockettts smollm3 starcoder xverse "},
+     "deepseek32 ernie4_5 ernie4_5-moe glm-dsa granite granitehybrid granitemoe graniteswitch hy_v4 internlm2 llada "
+     "llama llama-embed llama4 maincoder minicpm mistral3 mistral4 muse-glimmer neo-bert olmo plm pockettts smollm3 "
+     "xverse "},
     {pair_layout::half_split, rotated_architectures::text,
-     " afmoe apertus bailingmoe2 bert bitnet codeshell cogvlm dbrx dots1 dream eurobert exaone exaone-moe exaone4 falcon "
-     "falcon-h1 gemma gemma-embedding gemma2 gemma3 gemma3n gemma4 gemma4-assistant gpt-oss gptneox grovemoe hrm_text "
-     "hunyuan-dense hunyuan-moe hy_v3 jais2 jina-bert-v3 laguna lfm2 lfm2moe llada-moe mellum mimo2 minicpm3 minimax-01 "
-     "minimax-m2 minimax-m3 modern-bert nemotron nomic-bert nomic-bert-moe olmo2 olmoe openelm orion pangu-embedded phi2 "
-     "phi3 phimoe plamo plamo2 plamo3 qwen qwen2 qwen2moe qwen3 qwen3moe qwen3next rnd1 seed_oss smallthinker stablelm "
-     "starcoder2 talkie "},
+     " afmoe apertus bailingmoe2 bitnet codeshell cogvlm dbrx deepseek2-ocr dots1 dream eurobert exaone exaone-moe "
+     "exaone4 falcon falcon-h1 gemma gemma-embedding gemma2 gemma3 gemma3n gemma4 gemma4-assistant gpt-oss gptneox "
+     "grovemoe hrm_text hunyuan-dense hunyuan-moe hy_v3 jais2 jina-bert-v3 laguna lfm2 lfm2moe llada-moe mellum mimo2 "
+     "minicpm3 minimax-01 minimax-m2 minimax-m3 modern-bert nemotron nomic-bert nomic-bert-moe olmo2 olmoe openelm "
+     "orion pangu-embedded phi2 phi3 phimoe plamo plamo2 plamo3 qwen qwen2 qwen2moe qwen3 qwen3moe qwen3next rnd1 "
+     "seed_oss smallthinker stablelm starcoder2 talkie "},
     {pair_layout::interleaved, rotated_architectures::blocks, " glm4 "},
     {pair_layout::half_split, rotated_architectures::blocks, " glm4moe hunyuan_vl paddleocr qwen2vl "},
     {pair_layout::half_split, rotated_architectures::in_turn, " qwen35 qwen35moe qwen3tts qwen3vl qwen3vlmoe qwen4exp "}};
-/// Architectures without a rotation, and those whose code has rules of its own that are not read here.
+/// Architectures without a rotation in llama.cpp's graphs, and those whose code has rules of its own that are not read here.
 inline constexpr std::string_view unrotated =
-    " arwkv7 bloom clip glm5-next gpt2 gptj jais jamba jina-bert-v2 kimi-k3 kimi-linear mamba mamba2 mpt nemotron_h "
-    "nemotron_h_moe refact rwkv6 rwkv6qwen2 rwkv7 t5 t5encoder wavtokenizer-dec ";
+    " arwkv7 bert bloom clip glm5-next gpt2 gptj jais jamba jina-bert-v2 kimi-k3 kimi-linear mamba mamba2 mpt "
+    "nemotron_h nemotron_h_moe refact rwkv6 rwkv6qwen2 rwkv7 starcoder t5 t5encoder wavtokenizer-dec ";
 inline constexpr std::string_view with_own_rules =
     " bailingmoe3 deepseek4 dflash dots3note eagle3 granite_swa grok maple nanbeige spark2_5 step35 ";
-/// Architectures whose rotated lanes follow others in a head, those most of whose layers
-/// have no keys, and those whose code reads YaRN's multiplier of ln t.
+/// Architectures whose rotated lanes follow others in a head, those that rotate unless rope.scaling.finetuned is false,
+/// those that ignore sections without a second axis, and those whose code reads YaRN's multiplier of ln t.
 inline constexpr std::string_view latent = " deepseek2 deepseek32 glm-dsa hy_v4 minicpm3 mistral4 plm ";
-inline constexpr std::string_view recurrent = " qwen35 qwen35moe qwen3next ";  // but every full_attention_interval-th
+inline constexpr std::string_view rotated_if_finetuned = " granite granitehybrid graniteswitch ";
+inline constexpr std::string_view may_have_sections = " glm4 glm4moe hunyuan_vl ";
 inline constexpr std::string_view reads_log_multiplier = " deepseek2 deepseek32 mistral3 mistral4 ";
 
 /// Architectures whose layers that slide have the base of the others, although llama.cpp looks up another one.
@@ -79,6 +80,12 @@ inline constexpr different_layers layers_of[] = {
     {.names = " smallthinker ", .period = 4, .full_is_first = true, .needs_window = true,
      .rotated = different_layers::three_of_four},
     {.names = " smollm3 ", .period = 1, .rotated = different_layers::three_of_four}};
+/// Architectures most of whose layers have no keys: all but every `interval`-th, if the file has no list.
+struct recurrent_layers {
+    std::string_view names;
+    index_t interval;  ///< unless the file has a full_attention_interval
+};
+inline constexpr recurrent_layers recurrent_of[] = {{" minimax-01 ", 8}, {" qwen35 qwen35moe qwen3next qwen4exp ", 4}};
 /// Architectures with an indexer of sparse attention, whose heads are rotated by the frequencies of q and k.
 struct indexers {
     std::string_view names;
@@ -87,7 +94,7 @@ struct indexers {
 };
 inline constexpr indexers indexers_of[] = {
     {" deepseek32 ", pair_layout::half_split}, {" glm-dsa ", pair_layout::interleaved},
-    {" hy_v4 ", pair_layout::interleaved, true}};
+    {" hy_v4 ", pair_layout::interleaved, true}, {" minimax-m3 qwen4exp ", pair_layout::half_split}};
 inline constexpr std::string_view rope_keys[] = {
     "dimension_count", "dimension_count_swa", "dimension_sections", "freq_base", "freq_base_swa", "scale_linear",
     "scaling.alpha", "scaling.attn_factor", "scaling.factor", "scaling.finetuned", "scaling.original_context_length",

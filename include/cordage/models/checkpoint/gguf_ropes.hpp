@@ -27,11 +27,14 @@ class reader {
         if (found == file.texts().end()) refuse({"general.architecture must be given"});
         architecture_ = found->second;
         out.model_type = architecture_;
-        for (const auto& [names, why] :
-             {std::pair{unrotated, "has no rotary embedding; only models that rotate q and k can be read"},
-              {with_own_rules, "has rules of its own, which are not supported"}}) {
-            if (names_it(names, architecture_)) refuse({"architecture ", in_quotes(architecture_), " ", why});
-        }
+        is_scaled_ = architecture_ != "deepseek2-ocr";  // which rotates whole heads without scaling
+        const bool has_alibi = architecture_ == "baichuan" && number("block_count") != 32.0;  // that is the 7B
+        const char* const why = has_alibi || names_it(unrotated, architecture_)
+                                    ? "has no rotary embedding; only models that rotate q and k can be read"
+                                : names_it(with_own_rules, architecture_)
+                                    ? "has rules of its own, which are not supported"
+                                    : nullptr;
+        if (why != nullptr) refuse({"architecture ", in_quotes(architecture_), " ", why});
         kind_ = entry_of(architectures, architecture_);
         if (kind_ == nullptr) {
             doubt({"architecture ", in_quotes(architecture_),
@@ -39,6 +42,7 @@ class reader {
         }
         check_keys();
         max_length_ = number("context_length").value_or(0.0);
+        validate_number({file_.who(), ": ", key("context_length")}, max_length_, max_length_ >= 0.0, {">= 0"});
         out.max_length = max_length_;
     }
 
@@ -55,8 +59,11 @@ class reader {
             }
         }
         const auto layers = static_cast<std::size_t>(count.value_or(0));
+        trunk_ = layers - std::min(layers, some_layers("nextn_predict_layers"));
         if (!differ) {
-            out_.ropes.push_back(rule("", false, true));
+            const bool is_off =
+                names_it(rotated_if_finetuned, architecture_) && number("rope.scaling.finetuned") == 0.0;
+            out_.ropes.push_back(rule("", false, !is_off));
             const bool has_indexer = add_indexer();
             for (std::size_t i = 0; i < layers; ++i) {
                 add_layer({"", 0, has_indexer && chooses_keys(i) ? std::optional<std::size_t>(1) : std::nullopt}, i);
@@ -65,20 +72,20 @@ class reader {
         }
         if (!count) refuse({key("block_count"), " must be given"});
         const std::vector<double> slides = sliding_layers(*own, layers);
-        const auto dense = static_cast<std::size_t>(
-            architecture_ == "cohere2moe" ? index("leading_dense_block_count").value_or(0) : 0);
+        const std::size_t dense = some_layers("leading_dense_block_count");
         const bool is_by_index = own->rotated == different_layers::three_of_four;
         const bool rotates_all = own->rotated == different_layers::all ||
                                  (architecture_ == "llama4" && number("attention.sliding_window") == 0.0);
         for (std::size_t i = 0; i < layers; ++i) {
             const bool is_sliding = slides[i] != 0.0;
+            const bool is_forced = architecture_ == "cohere2moe" && (i < dense || i >= trunk_);
             const bool rotates =
-                rotates_all || i < dense || (is_by_index ? (own->full_is_first ? i : i + 1) % 4 != 0 : is_sliding);
+                rotates_all || is_forced || (is_by_index ? (own->full_is_first ? i : i + 1) % 4 != 0 : is_sliding);
             const char* const type = !is_by_index ? (is_sliding ? "sliding_attention" : "full_attention")
                                      : rotates    ? "rope"
                                                   : "no_rope";
             const bool has_other_base = is_by_index && rotates && !is_sliding && number("rope.freq_base_swa");
-            const char* const name = i < dense && !is_sliding ? "dense_full_attention"  // of Cohere 2 MoE
+            const char* const name = is_forced && !is_sliding ? "dense_full_attention"  // of Cohere 2 MoE
                                      : has_other_base         ? "full_attention"
                                                               : type;
             auto found = std::ranges::find(out_.ropes, name, &layer_rope::layer_type);
@@ -92,6 +99,7 @@ class reader {
 
  private:
     static constexpr index_t most_layers = 4096;
+    static constexpr double unknown_length = 0x1p53;
 
     [[noreturn]] void refuse(std::initializer_list<message_part> why) const {
         fail<value_error>({file_.who(), ": ", joined(why)});
@@ -104,6 +112,16 @@ class reader {
     std::optional<double> number(std::string_view name) const { return file_.number(key(name)); }
     std::optional<index_t> index(std::string_view name) const { return file_.count(key(name)); }
     const std::vector<double>* entries(std::string_view name) const { return file_.entries(key(name)); }
+    // The number for a layer, of a list or one number for all.
+    std::optional<double> entry(std::string_view name, std::size_t layer) const {
+        const auto* const all = entries(name);
+        const std::size_t at = all != nullptr && all->size() == 1 ? 0 : layer;
+        return all != nullptr && at < all->size() ? std::optional((*all)[at]) : std::nullopt;
+    }
+    // A number of layers, 0 if it is not given.
+    std::size_t some_layers(std::string_view name) const {
+        return number(name).value_or(0.0) == 0.0 ? 0 : static_cast<std::size_t>(*index(name));
+    }
 
     void check_keys() const {
         const std::string prefix = architecture_ + ".rope.";
@@ -129,6 +147,11 @@ class reader {
         }
         if (!names_it(reads_log_multiplier, architecture_)) not_read_unless("rope.scaling.yarn_log_multiplier", 0.0);
         if (architecture_ != "hunyuan_vl") not_read_unless("rope.scaling.alpha", 0.0);
+        if (is_scaled_) return;
+        for (const char* name : {"rope.scaling.factor", "rope.scale_linear", "rope.scaling.attn_factor"}) {
+            not_read_unless(name, 1.0);
+        }
+        not_read_unless("rope.freq_base", 1e4);
     }
     void not_read_unless(const char* name, double value) const {
         const auto given = number(name);
@@ -138,22 +161,26 @@ class reader {
         }
     }
 
-    // For each layer 1 if it slides.
+    // For each layer 1 if it slides; those that predict further tokens do not, unless a list says so.
     std::vector<double> sliding_layers(const different_layers& own, std::size_t count) const {
         const auto* const found = entries("attention.sliding_window_pattern");
         const bool is_list = found != nullptr && found->size() > 1;
         if (is_list || (own.period == 0 && count > 0)) {
-            if (!is_list || found->size() < count) {
-                refuse({key("attention.sliding_window_pattern"), " must have an entry for each of ", count, " layers"});
+            if (!is_list || found->size() < trunk_) {
+                refuse(
+                    {key("attention.sliding_window_pattern"), " must have an entry for each of ", trunk_, " layers"});
             }
-            return {found->begin(), found->begin() + static_cast<std::ptrdiff_t>(count)};
+            std::vector<double> slides = *found;
+            slides.resize(count);
+            return slides;
         }
         const double given = number("attention.sliding_window_pattern").value_or(static_cast<double>(own.period));
         const auto period =
             given > 0.0 ? static_cast<std::size_t>(std::min(given, 4096.0)) : std::size_t{0};  // not NaN
-        std::vector<double> slides(count, 1.0);
-        for (std::size_t i = 0; i < count && period > 0; ++i) {
-            slides[i] = (own.full_is_first ? i % period != 0 : i % period + 1 < period) ? 1.0 : 0.0;
+        std::vector<double> slides(count, 0.0);
+        for (std::size_t i = 0; i < trunk_; ++i) {
+            const bool is_sliding = period == 0 || (own.full_is_first ? i % period != 0 : i % period + 1 < period);
+            slides[i] = is_sliding ? 1.0 : 0.0;
         }
         return slides;
     }
@@ -162,7 +189,11 @@ class reader {
     bool add_indexer() {
         const auto* const kind = entry_of(indexers_of, architecture_);
         const auto head = index("attention.indexer.key_length");
-        if (kind == nullptr || !head) return false;
+        if (head && kind == nullptr) {
+            doubt({key("attention.indexer.key_length"), " must be left out: the indexer's rotation is not known for ",
+                   in_quotes(architecture_)});
+        }
+        if (!head || kind == nullptr) return false;
         layer_rope& all = out_.ropes.front();
         layer_rope rope = all;
         all.layer_type = model_ropes::layers_alike;
@@ -179,18 +210,25 @@ class reader {
     }
     // Whether a layer has an indexer of its own; GLM 5.2's, without a list, have one in four.
     bool chooses_keys(std::size_t i) const {
-        const auto* const types = entries("attention.indexer.types");
-        if (types != nullptr && i < types->size()) return (*types)[i] != 0.0;
+        if (const auto type = entry("attention.indexer.types", i)) return *type != 0.0;
+        if (architecture_ == "minimax-m3") return i >= some_layers("leading_dense_block_count");
+        if (architecture_ == "qwen4exp") return entry("attention.compress_ratios", i).value_or(0.0) > 0.0;
         return architecture_ != "glm-dsa" || max_length_ < 1048576.0 || i < 2 || i % 4 == 2;
     }
     // A layer; without a rule if it has no keys (recurrent layers).
     void add_layer(model_layer layer, std::size_t i) const {
-        const auto* const keys = entries("attention.head_count_kv");
-        const bool is_told = keys != nullptr && i < keys->size();
-        const auto interval = static_cast<std::size_t>(index("full_attention_interval").value_or(4));
-        const bool is_recurrent = names_it(recurrent, architecture_) && (i + 1) % interval != 0;
-        if (is_recurrent || (is_told && (*keys)[i] == 0.0)) layer.rule.reset();
+        if (is_recurrent(i) || entry("attention.head_count_kv", i) == 0.0) layer.rule.reset(), layer.indexer.reset();
         out_.layers.push_back(std::move(layer));
+    }
+    bool is_recurrent(std::size_t i) const {
+        const auto* const own = entry_of(recurrent_of, architecture_);
+        if (own == nullptr) return false;
+        if (const auto given = entry("attention.recurrent_layers", i)) return *given != 0.0;
+        if (entries("attention.recurrent_layers") != nullptr) {
+            refuse({key("attention.recurrent_layers"), " must have an entry for each layer, and has none for ", i});
+        }
+        const auto interval = static_cast<std::size_t>(index("full_attention_interval").value_or(own->interval));
+        return i < trunk_ && (i + 1) % interval != 0;
     }
 
     // n_rot lanes of a head, and where they begin.
@@ -205,7 +243,7 @@ class reader {
         if (!head || *head < 2) {
             refuse({key("attention.key_length"), ", or embedding_length and attention.head_count, must be given"});
         }
-        auto lanes = index("rope.dimension_count");
+        auto lanes = is_scaled_ ? index("rope.dimension_count") : head;
         if (is_sliding && index("rope.dimension_count_swa")) lanes = index("rope.dimension_count_swa");
         rope.config.rotary_dim = lanes.value_or(*head);
         rope.config.head_dim = *head;
@@ -219,17 +257,23 @@ class reader {
         const auto* const found = entries("rope.dimension_sections");
         if (found == nullptr) return;
         std::vector<index_t> sections;
+        index_t sum = 0;
         for (const double each : *found) {
             if (!(each >= 0.0 && each <= 0x1p20) || each != std::floor(each)) {
                 refuse({key("rope.dimension_sections"), " entry ", each, " must be an integer in 0 ... 2^20"});
             }
             sections.push_back(static_cast<index_t>(each));
+            sum += sections.back();
         }
         while (!sections.empty() && sections.back() == 0) sections.pop_back();
-        if (sections.empty()) return;
+        const bool has_axes = sections.size() > 1 && sections[0] > 0 && sections[1] > 0;
+        if (sections.empty() || (names_it(may_have_sections, architecture_) && !has_axes)) return;
         if (kind_ == nullptr || kind_->sections == rotated_architectures::text) {
             doubt({key("rope.dimension_sections"), " must be left out: not read for ", in_quotes(architecture_)});
             return;
+        }
+        if (sum != rope.config.pairs()) {
+            refuse({key("rope.dimension_sections"), " must sum to rope.dimension_count / 2 = ", rope.config.pairs()});
         }
         try {
             // Pairs of no section are rotated by the first position, as in the models' code; ggml takes the fourth.
@@ -238,9 +282,7 @@ class reader {
         } catch (const value_error& why) {
             refuse({key("rope.dimension_sections"), ": ", why.what()});
         }
-        if (static_cast<index_t>(rope.axis_of_pair.size()) != rope.config.pairs()) {
-            refuse({key("rope.dimension_sections"), " must sum to rope.dimension_count / 2 = ", rope.config.pairs()});
-        }
+        rope.layout = pair_layout::half_split;  // as all of ggml's M-RoPE
     }
 
     // The numbers that divide frequencies, one for each pair; empty if there is no such tensor.
@@ -269,7 +311,7 @@ class reader {
             const auto d = static_cast<double>(rope.config.rotary_dim);
             rope.config.theta_base *= std::pow(alpha, d / (d - 2.0));
         }
-        const double context = max_length_ > 0.0 ? max_length_ : 0x1p53;
+        const double context = max_length_ > 0.0 ? max_length_ : unknown_length;
         rope.config.original_length = number("rope.scaling.original_context_length").value_or(context);
         cordage::validate(rope.config);
         rope.policy_words = "none, alpha = 1: the basis the model was trained with";
@@ -282,8 +324,7 @@ class reader {
             return rope;
         }
         set_axes(rope);
-        const bool is_scaled = !is_sliding || own == nullptr || own->sliding_is_scaled;
-        if (is_scaled) set_scaling(rope);
+        if (is_scaled_ && (!is_sliding || own == nullptr || own->sliding_is_scaled)) set_scaling(rope);
         validate(rope.policy, rope.config);
         return rope;
     }
@@ -292,13 +333,10 @@ class reader {
     void set_temperature(bool rotates, layer_rope& rope) const {
         if (architecture_ == "llama4" && !rotates) rope.temperature = llama4_temperature();
         const double beta = number("attention.temperature_scale").value_or(0.0);
-        if (architecture_ == "mistral3" && beta != 0.0) {
-            rope.temperature = ministral3_temperature(rope.config.original_length, beta);
-        }
         const bool is_latent = architecture_ == "deepseek2" || architecture_ == "mistral4";
-        if (!is_latent || beta == 0.0) return;
-        rope.temperature =
-            query_temperature{number("attention.temperature_length").value_or(rope.config.original_length), beta};
+        if (beta == 0.0 || (!is_latent && architecture_ != "mistral3")) return;
+        const auto length = is_latent ? number("attention.temperature_length") : std::nullopt;
+        rope.temperature = query_temperature{length.value_or(rope.config.original_length), beta};
         rope.temperature->validate();
     }
 
@@ -317,6 +355,9 @@ class reader {
         rope.schedule = fixed{t};
         rope.schedule_words = message("t = ", t, " at every length");
         if (type == "yarn") {
+            if (rope.config.original_length == unknown_length) {
+                refuse({key("context_length"), " must be given for rope.scaling.type yarn"});
+            }
             const double all = number("rope.scaling.yarn_log_multiplier").value_or(0.0) /
                                (architecture_.starts_with("deepseek") || architecture_ == "mistral4" ? 0.1 : 1.0);
             const bool has_ratio = names_it(reads_log_multiplier, architecture_) && all != 0.0;
@@ -372,6 +413,8 @@ class reader {
     std::string architecture_;
     const rotated_architectures* kind_ = nullptr;
     double max_length_ = 0.0;
+    bool is_scaled_ = true;
+    std::size_t trunk_ = 0;  // layers before those that predict further tokens
 };
 
 }  // namespace gguf_detail

@@ -572,8 +572,8 @@ TEST_CASE("c/rule: the frequencies of LeRoPE are those of its config and checkpo
     cordage_rule* rule = nullptr;
     CHECK(cordage_rule_from_config(CORDAGE_ABI, text.c_str(), "rope", &rule) == CORDAGE_VALUE_ERROR);
     CHECK(std::string(cordage_last_error()) ==
-          "cordage_rule_from_config: a model with LeRoPE needs its weights: use cordage_rule_from_file(..., "
-          "checkpoint, ...)");
+          "cordage_rule_from_config: a model with LeRoPE needs its weights: give the checkpoint to "
+          "cordage_rule_from_file or cordage_model_from_file");
     CHECK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), nullptr, "rope", &rule) == CORDAGE_VALUE_ERROR);
     REQUIRE_OK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), checkpoint.c_str(), "rope", &rule));
     cordage_rule_info info{};
@@ -588,6 +588,15 @@ TEST_CASE("c/rule: the frequencies of LeRoPE are those of its config and checkpo
     REQUIRE_OK(cordage_rule_destroy(rule));
     REQUIRE_OK(cordage_rule_from_file(CORDAGE_ABI, config.c_str(), nullptr, "no_rope", &rule));  // these do not rotate
     REQUIRE_OK(cordage_rule_destroy(rule));
+    cordage_model* model = nullptr;
+    REQUIRE_OK(cordage_model_from_file(CORDAGE_ABI, config.c_str(), nullptr, &model));
+    const cordage_rule* const before = rule;
+    CHECK(cordage_rule_of_indexer(model, 0, &rule) == CORDAGE_VALUE_ERROR);
+    CHECK(rule == before);  // once, it was written, to NULL
+    CHECK(std::string(cordage_last_error()) ==
+          "cordage_rule_of_indexer: a model with LeRoPE needs its weights: give the checkpoint to "
+          "cordage_rule_from_file or cordage_model_from_file");
+    REQUIRE_OK(cordage_model_destroy(model));
 }
 
 TEST_CASE("c/rule: CLEX's factor on scores is told") {

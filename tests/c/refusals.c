@@ -158,6 +158,13 @@ static void refuses_angles(void) {
     t.shape[0] = INT64_MAX >> 6;
     t.strides[0] = INT64_MAX;
     REFUSES_SHAPE(cordage_angles_create(one, 1, &t, NULL, &a), "must span at most 2^58");
+    t = positions(); /* once, the failure of the copy was told, "vector::reserve" */
+    t.ndim = 2;
+    t.shape[0] = (int64_t)1 << 57;
+    t.shape[1] = 2;
+    t.strides[1] = 1;
+    REFUSES_SHAPE(cordage_angles_create(one, 1, &t, NULL, &a),
+                  "[1, 144115188075855872, 2] must span at most 2^58 entries and have at most 2^48, since they are copied");
     t = positions();
     t.data = NULL;
     REFUSES_SHAPE(cordage_angles_create(one, 1, &t, NULL, &a), "position_ids.data nullptr");
@@ -329,6 +336,11 @@ static void refuses_operands(void) {
     o = operand_of(x);
     o.y.tensor = cordage_dense(codes, CORDAGE_INT8, 1, TOKENS, HEADS, HEAD_DIM);
     REFUSES_VALUE(FORWARD(o), "operands[0].y.scales nullptr must be given for int8");
+    o = operand_of(x); /* once ignored */
+    o.x.scales_are_given = 1;
+    REFUSES_VALUE(FORWARD(o), "operands[0].x.scales_are_given 1 must be 0 without scales");
+    o = operand_of(x);
+    o.y.tensor = cordage_dense(codes, CORDAGE_INT8, 1, TOKENS, HEADS, HEAD_DIM);
     o.y.scales = &scale_tensor;
     o.y.scales_are_given = 3;
     REFUSES_VALUE(FORWARD(o), "operands[0].y.scales_are_given 3 must be 0 or 1");

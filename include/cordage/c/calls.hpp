@@ -85,6 +85,7 @@ template <class Variant>
 class call_on_heap {
  public:
     held_weights weights;
+    bool has_doubles = false;  ///< an operand computes in double
 
     call_on_heap(const char* function, const angles_object& angles, std::int64_t count)
         : function_(function), sizes_{angles.batch(), angles.tokens(), angles.pairs()} {
@@ -99,6 +100,7 @@ class call_on_heap {
     void add(const O& given, std::initializer_list<rotate_detail::checked_tensor> tensors,
              const OfOperand& of_operand) {
         const O& o = std::get<O>(operands_.emplace_back(given));
+        has_doubles = has_doubles || std::same_as<typename O::compute, double>;
         const auto first = static_cast<std::ptrdiff_t>(tensors_.size());
         tensors_.insert(tensors_.end(), tensors);  // without reallocation
         memory_.resize(memory_.size() + rotate_detail::most_other_memory<O>);
@@ -256,14 +258,12 @@ inline void rotate_call(const char* function, const cordage_executor* where, con
     const auto of_operand = [&]<class O>(const O&) -> angles_and_kernel {
         return {&std::get<cos_sin_view<typename O::compute>>(tables), rotation_kernel<O>(pairs_are_interleaved, d)};
     };
-    bool has_doubles = false;
     for (std::int64_t i = 0; i < count; ++i) {
         add_operand(function, operands[i], angles->tokens(), d == direction::forward && !is_rebase, of_operand, made);
-        has_doubles = has_doubles || operands[i].x.tensor.dtype == CORDAGE_FLOAT64;
     }
     const rotate_detail::rotation_call call = made.call();
     const rotate_detail::call_size size = rotate_detail::check_call(call, rotate_detail::memory::host);
-    tables = angles->tables(has_doubles);
+    tables = angles->tables(made.has_doubles);
     rotate_detail::run(executor, call, size, [&](index_t begin, index_t end) noexcept {
         rotate_detail::run_tokens(call, nullptr, nullptr, begin, end);
     });
@@ -370,15 +370,13 @@ inline void backward_call(const char* function, const cordage_executor* where, c
         }
     };
     call_on_heap<any_backward_operand> made(function, *angles, count);
-    bool has_doubles = false;
     for (std::int64_t i = 0; i < count; ++i) {
         add_backward_operand(function, operands[i], has_gradients, of_operand, made);
-        has_doubles = has_doubles || operands[i].grad_y.dtype == CORDAGE_FLOAT64;
     }
     const rotate_detail::rotation_call call = made.call(rotate_detail::most_sums);
     const rotate_detail::call_size size =
         rotate_detail::check_call(call, rotate_detail::memory::host, rotate_detail::sums_of(grads));
-    tables = angles->tables(has_doubles);
+    tables = angles->tables(made.has_doubles);
     std::get<0>(sources).table = std::get<0>(tables), std::get<1>(sources).table = std::get<1>(tables);
     const auto sizes = rotate_detail::gradient_sizes::of(source);
     rotate_detail::check_gradients(grads, sizes, size.tokens);

@@ -274,7 +274,7 @@ typedef struct cordage_operand {
     cordage_heads x;
     cordage_heads y;          /* all zero: x is overwritten */
     const cordage_norm* norm; /* may be NULL; cordage_rotate_forward only */
-    int64_t first_lane;       /* first rotated lane of a head */
+    int64_t first_lane;       /* first rotated lane of a head; not read if is_unrotated */
     int32_t is_unrotated;     /* 1: copied without rotation, for v */
 } cordage_operand;
 
@@ -311,7 +311,7 @@ typedef struct cordage_backward_operand {
     const cordage_norm* norm; /* that of the forward pass */
     double* grad_weight;      /* added to, one for each weight of the norm; NULL: not computed */
     int64_t grad_weight_count;
-    int64_t first_lane;
+    int64_t first_lane;   /* not read if is_unrotated */
     int32_t is_unrotated; /* only with a norm */
 } cordage_backward_operand;
 

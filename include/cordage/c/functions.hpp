@@ -32,7 +32,8 @@ inline void select_kernels(const char* function, std::string_view name) {
 inline void make_rule(const char* function, hf::layer_rope rope, cordage_rule** rule) {
     if (rope.needs_weights) {
         fail<value_error>({function, ": ", rope.clex ? "rope type 'clex'" : "a model with LeRoPE",
-                           " needs its weights: use cordage_rule_from_file(..., checkpoint, ...)"});
+                           " needs its weights: give the checkpoint to cordage_rule_from_file or "
+                           "cordage_model_from_file"});
     }
     create<hf::layer_rope>(rule, std::move(rope));
 }
@@ -99,9 +100,10 @@ inline std::shared_ptr<const origin_of_angles> origin_of(const char* function, c
         ids.refuse<shape_error>({" [", axes.size, ", ", rows.size, ", ", tokens.size, "] must have 1 to ", most_axes,
                                  " axes and at least one row"});
     }
-    if (!is_addressable(axes, rows, tokens)) {
-        ids.refuse<shape_error>(
-            {" [", axes.size, ", ", rows.size, ", ", tokens.size, "] must span at most 2^58 entries"});
+    constexpr index_t most_copied = index_t{1} << 48;
+    if (!is_addressable(axes, rows, tokens) || axes.size * rows.size * tokens.size > most_copied) {
+        ids.refuse<shape_error>({" [", axes.size, ", ", rows.size, ", ", tokens.size,
+                                 "] must span at most 2^58 entries and have at most 2^48, since they are copied"});
     }
     made->axes = axes.size, made->rows = rows.size, made->tokens = tokens.size;
     const index_t pairs = made->bases.pairs();
@@ -208,8 +210,10 @@ CORDAGE_C_API cordage_status cordage_rule_of_indexer(const cordage_model* model,
     return guarded(__func__, {{"rule", rule}}, [&](const char* function) {
         const auto found = find<hf::model_ropes>(function, model);
         const hf::layer_rope* const indexer = found->indexer_at(layer);
-        *rule = nullptr;
-        if (indexer != nullptr) make_rule(function, *indexer, rule);
+        if (indexer == nullptr)
+            *rule = nullptr;
+        else
+            make_rule(function, *indexer, rule);
     });
 }
 CORDAGE_C_API cordage_status cordage_rule_from_numbers(int32_t abi, const cordage_rule_numbers* numbers,

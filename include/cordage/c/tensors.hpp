@@ -270,6 +270,9 @@ inline void set_scales(const argument& a, const cordage_heads& heads, bool is_wr
     any_format& format = h.format;
     if (heads.scales == nullptr) {
         if (format.has_scales()) a.refuse<value_error>({".scales nullptr must be given for ", h.tensor.type->name});
+        if (heads.scales_are_given != 0) {
+            a.refuse<value_error>({".scales_are_given ", heads.scales_are_given, " must be 0 without scales"});
+        }
         return set_scale_options(a, heads, element_code::float32, format);
     }
     const argument scales = a.of(".scales");

@@ -53,6 +53,19 @@ TEST_CASE("models/positions/latent_positions: text is along a line, and a grid h
     CHECK(positions.view().axes == 3);
 }
 
+TEST_CASE("models/positions/latent_positions: appending token by token moves the positions rarely, not each time") {
+    latent_positions<std::int32_t> positions(2);
+    positions.text(10000, {0, 0}, {1, 0});
+    const auto* data = positions.view().data;
+    int moves = 0;
+    for (int i = 0; i < 1000; ++i) {
+        positions.text(1, {i, 0});
+        moves += positions.view().data != data;
+        data = positions.view().data;
+    }
+    CHECK(moves <= 1);
+}
+
 TEST_CASE("models/positions/latent_positions: integers stay integers") {
     latent_positions<std::int32_t> positions(2);
     positions.grid({spaced<std::int32_t>(2), spaced<std::int32_t>(3, -2)});

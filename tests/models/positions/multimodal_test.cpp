@@ -288,3 +288,46 @@ TEST_CASE("models/positions/multimodal: frames that do not fill a token are refu
         "merged",
         value_error);
 }
+
+TEST_CASE("models/positions/multimodal: appending token by token moves the positions rarely, not with each token") {
+    multimodal_positions<> positions({});
+    positions.text(10000);
+    const auto* data = positions.view().data;
+    int moves = 0;
+    for (int i = 0; i < 1000; ++i) {
+        positions.decoded(1);
+        moves += positions.view().data != data;
+        data = positions.view().data;
+    }
+    CHECK(moves <= 1);
+}
+
+TEST_CASE("models/positions/multimodal: frames with text between them are one for each call, with audio too") {
+    multimodal_positions<> positions({.frames_are_images = true});
+    CHECK_THROWS_WITH_AS(positions.video_with_audio({2, 2, 2}, 0.5, 3),
+                         "multimodal_positions::video_with_audio: grid {2, 2, 2} must have one frame for each call: "
+                         "this model has text between frames",
+                         value_error);
+    for (const index_t frames : {0, -5}) {
+        const std::vector<patch_grid> videos{{frames, 2, 2}};
+        CHECK_THROWS_WITH_AS(positions.prompt(std::vector(4, token_type::video), {}, videos),
+                             ("multimodal_positions::video: grid {" + std::to_string(frames) +
+                              ", 2, 2} must have 1 to 2^31 patches")
+                                 .c_str(),
+                             value_error);
+    }
+    CHECK(positions.tokens() == 0);
+}
+
+TEST_CASE("models/positions/multimodal: marks around audio that would pass the last position are refused") {
+    multimodal_positions<> positions({.positions_per_second = 1e6, .next = after_grid::largest_position});
+    const auto left = [&] { return 0x1p31 - static_cast<double>(positions.tokens() + positions.delta()); };
+    while (left() > 1000.0) positions.video({2, 1, 1}, 0.49e-6 * left());  // two frames, half of what is left apart
+    positions.text(static_cast<index_t>(left()) - 1);
+    const index_t tokens = positions.tokens();
+    CHECK_THROWS_WITH_AS(positions.video_with_audio({1, 1, 1}, 1e-6, 1),
+                         "multimodal_positions::video_with_audio: position 2147483649 must be below 2^31, the limit "
+                         "of its type",
+                         value_error);
+    CHECK(positions.tokens() == tokens);
+}

@@ -2,7 +2,9 @@
 // Positions of the patches of images and videos, as vision towers count rows and columns; stage positions.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -40,6 +42,13 @@ inline patch_grid merged_grid(std::initializer_list<message_part> name, const pa
         refuse(message("whole blocks of ", frames, " x ", side, " x ", side, ", the patches that are merged"));
     }
     return {grid.frames / frames, grid.rows / side, grid.columns / side};
+}
+
+/// Makes room for `count` more numbers. The capacity at least doubles, so that many small pieces cost linear time.
+template <class P>
+void reserve_more(std::vector<P>& numbers, index_t count) {
+    const std::size_t needed = numbers.size() + static_cast<std::size_t>(count);
+    if (needed > numbers.capacity()) numbers.reserve(std::max(needed, 2 * numbers.capacity()));
 }
 
 }  // namespace positions_detail

@@ -10,6 +10,7 @@
 
 #include "cordage/core/error.hpp"
 #include "cordage/core/index.hpp"
+#include "cordage/models/positions/grid.hpp"
 #include "cordage/positions/position_view.hpp"
 
 namespace cordage {
@@ -151,7 +152,7 @@ class latent_positions {
             fail<value_error>({"latent_positions::", piece, ": ", count, " tokens after ", tokens(),
                                " must be at most 2^31 in total"});
         }
-        ids_.reserve(ids_.size() + static_cast<std::size_t>(count * axes_));
+        positions_detail::reserve_more(ids_, count * axes_);
     }
 
     index_t axes_;

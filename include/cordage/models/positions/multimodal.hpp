@@ -108,36 +108,30 @@ class multimodal_positions {
     /// An image. Throws value_error naming the grid, unless it has one frame and spatial_merge_size divides its sides.
     void image(const patch_grid& grid) {
         if (grid.frames != 1) fail_grid("image", grid, "one frame; append several by video()");
-        append_grid("image", merged("image", grid, 1), 1.0);
+        append_grid("image", {merged("image", grid, 1), 1.0, start()});
     }
     /// A video. Throws as image; also if rule.frames_are_images and there is more than one frame.
     /// @param seconds_per_frame  of the grid's frames, video_second_per_grid; used if rule.positions_per_second > 0
     void video(const patch_grid& grid, double seconds_per_frame = 1.0) {
-        check_has_video("video");
-        if (rule_.frames_are_images && grid.frames != 1) {
-            fail_grid("video", grid, "one frame for each call: this model has text between frames");
-        }
-        append_grid("video", merged("video", grid, rule_.temporal_merge_size), checked_seconds(seconds_per_frame));
+        append_grid("video", clip_of("video", grid, seconds_per_frame, start()));
     }
     /// A video and its sound interleaved by time, with the two marks before and the two after. Throws as video, and if
     /// rule.frames_are_blocks.
     ///
     /// @param audio_tokens  number of audio tokens, 0 to 2^31
     void video_with_audio(const patch_grid& grid, double seconds_per_frame, index_t audio_tokens) {
-        check_has_video("video_with_audio");
         if (rule_.frames_are_blocks) {
             fail<value_error>(
                 {"multimodal_positions::video_with_audio: this rule (frames_are_blocks) has no time by "
                  "which to interleave audio; append it by text()"});
         }
-        const video_clip clip{merged("video_with_audio", grid, rule_.temporal_merge_size),
-                              checked_seconds(seconds_per_frame),
-                              rule_.repeats_marks ? start() + P(1) : start() + P(2)};
-        check_room("video_with_audio", clip.begin, audio_tokens, 0.0);
+        check_room("video_with_audio", start(), audio_tokens, 2.0);
+        const P begin = static_cast<P>(start() + (rule_.repeats_marks ? P(1) : P(2)));
+        const video_clip clip = clip_of("video_with_audio", grid, seconds_per_frame, begin);
         const index_t count = tokens_of(clip.grid) + audio_tokens + 4;
-        check_room("video_with_audio", clip.begin, std::min(audio_tokens, count),
+        check_room("video_with_audio", begin, audio_tokens,
                    std::max(last_of(clip), static_cast<double>(audio_tokens)) + 2.0);
-        ids_.reserve(ids_.size() + static_cast<std::size_t>(count * rule_.axes));
+        positions_detail::reserve_more(ids_, count * rule_.axes);
         append_marks();
         next_ = static_cast<P>(interleave(clip, audio_tokens) + 1);
         append_marks();
@@ -181,10 +175,10 @@ class multimodal_positions {
                                        " must have a grid; number of grids: ", grids.size()});
                 }
                 patch_grid grid = grids[grid_at];
+                patch_grid in_tokens = merged(name, grid, is_image ? 1 : rule_.temporal_merge_size);
                 const index_t frames = grid.frames;
                 const bool is_frame = !is_image && rule_.frames_are_images;
-                if (is_frame) grid.frames = 1;
-                const patch_grid in_tokens = merged(name, grid, is_image ? 1 : rule_.temporal_merge_size);
+                if (is_frame) grid.frames = in_tokens.frames = 1;
                 const index_t count = tokens_of(in_tokens);
                 // HunYuan-VL's marks around an image may be typed as image too
                 const index_t marks = rule_.next == after_grid::token_count && left == count + 2 ? 1 : 0;
@@ -234,11 +228,15 @@ class multimodal_positions {
     [[noreturn]] static void fail_grid(const char* piece, const patch_grid& grid, std::string_view expected) {
         fail<value_error>({"multimodal_positions::", piece, ": grid ", text_of(grid), " must have ", expected});
     }
-    // Where the number of tokens gives positions, only images are defined (HunYuan-VL).
-    void check_has_video(const char* piece) const {
-        if (rule_.next != after_grid::token_count) return;
-        fail<value_error>({"multimodal_positions::", piece,
-                           ": this rule (after_grid::token_count) has images only; append each frame by image()"});
+    video_clip clip_of(const char* piece, const patch_grid& grid, double seconds_per_frame, P begin) const {
+        if (rule_.next == after_grid::token_count) {  // only images are defined (HunYuan-VL)
+            fail<value_error>({"multimodal_positions::", piece,
+                               ": this rule (after_grid::token_count) has images only; append each frame by image()"});
+        }
+        if (rule_.frames_are_images && grid.frames != 1) {
+            fail_grid(piece, grid, "one frame for each call: this model has text between frames");
+        }
+        return {merged(piece, grid, rule_.temporal_merge_size), checked_seconds(seconds_per_frame), begin};
     }
     // Throws unless `count` tokens fit, the last of which is at begin + distance.
     void check_room(const char* piece, P begin, index_t count, double distance) const {
@@ -296,7 +294,7 @@ class multimodal_positions {
     }
     void append_steps(const char* piece, index_t count, P begin) {
         check_room(piece, begin, count, static_cast<double>(count));
-        ids_.reserve(ids_.size() + static_cast<std::size_t>(count * rule_.axes));
+        positions_detail::reserve_more(ids_, count * rule_.axes);
         for (index_t i = 0; i < count; ++i) append_token(static_cast<P>(begin + static_cast<P>(i)));
         next_ = static_cast<P>(begin + static_cast<P>(count));
     }
@@ -317,11 +315,11 @@ class multimodal_positions {
         for (index_t axis = 0; axis < rule_.axes; ++axis) append_id(id[std::min<index_t>(axis, 2)]);
         return std::max(id[0], std::max(id[1], id[2]));
     }
-    void append_grid(const char* piece, const patch_grid& grid, double seconds_per_frame) {
-        const video_clip clip{grid, seconds_per_frame, start()};
+    void append_grid(const char* piece, const video_clip& clip) {
+        const patch_grid& grid = clip.grid;
         const index_t count = tokens_of(grid);
         check_room(piece, clip.begin, count, std::max(last_of(clip), static_cast<double>(count)));
-        ids_.reserve(ids_.size() + static_cast<std::size_t>(count * rule_.axes));
+        positions_detail::reserve_more(ids_, count * rule_.axes);
         if (rule_.next == after_grid::token_count) {
             append_image_of_rows(grid);
             return;

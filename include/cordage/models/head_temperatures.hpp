@@ -69,20 +69,20 @@ struct head_temperature_gradients {
 
 namespace attention_detail {
 
-/// ln(p + 1) of every position, [1 or batch, tokens]; empty without queries.
-struct log_positions {
-    std::vector<double> numbers;
-    index_t rows, tokens;
-
-    double at(index_t row, index_t token) const noexcept {
-        return numbers[static_cast<std::size_t>((rows == 1 ? 0 : row) * tokens + token)];
-    }
-};
+/// Throws value_error for a position below 0.
+template <class P>
+void check_not_negative(const char* function, const position_view<P>& ids) {
+    for_each_token(ids.tokens, 0, ids.batch * ids.tokens, [&](index_t row, index_t token) {
+        const double p = position_traits<P>::value(ids.at(row, token));
+        validate_number({function, ": position_ids[", row, ", ", token, "]"}, p, p >= 0.0, {">= 0"});
+    });
+}
 
 /// Checks all arguments before anything is written: positions and operands as for a rotation, and the temperatures.
+/// Returns false without queries.
 template <class P, class O>
-log_positions checked_log_positions(const char* function, const head_temperatures& temperatures,
-                                    const position_view<P>& ids, const O& q) {
+bool check_query_call(const char* function, const head_temperatures& temperatures, const position_view<P>& ids,
+                      const O& q) {
     temperatures.validate();
     const basis at_rest({0.0});
     const angle_detail::positions_and_bases<P> positions(function, at_rest, ids, 1);
@@ -91,27 +91,20 @@ log_positions checked_log_positions(const char* function, const head_temperature
         fail<shape_error>({function, ": temperatures have ", temperatures.heads(), " heads, must have the ",
                            q.shape().heads, " heads of ", describe(q.shape())});
     }
-    log_positions logs{{}, ids.batch, ids.tokens};
-    if (size.is_empty) return logs;
-    for_each_token(ids.tokens, 0, ids.batch * ids.tokens, [&](index_t row, index_t token) {
-        const double p = position_traits<P>::value(ids.at(row, token));
-        validate_number({function, ": position_ids[", row, ", ", token, "]"}, p, p >= 0.0, {">= 0"});
-        logs.numbers.push_back(std::log1p(p));
-    });
-    return logs;
+    if (!size.is_empty) check_not_negative(function, ids);
+    return !size.is_empty;
 }
 
 /// Calls use(lanes of a token, head, ln(p + 1), the factor in O's arithmetic) for every query, on all lanes of its
 /// head, whichever are rotated; a token without a slot is left out.
-template <class O, class Use>
-void for_each_query(const head_temperatures& temperatures, const log_positions& logs, O q, const Use& use) {
+template <class P, class O, class Use>
+void for_each_query(const head_temperatures& temperatures, const position_view<P>& ids, O q, const Use& use) {
     q.first_lane = 0;
     const heads_shape& shape = q.shape();
-    if (logs.numbers.empty()) return;
     for_each_token(shape.tokens, 0, shape.batch * shape.tokens, [&](index_t row, index_t token) {
         const auto lanes = q.lanes_of(row, token);
         if (lanes.y == nullptr) return;
-        const double log_position = logs.at(row, token);
+        const double log_position = std::log1p(position_traits<P>::value(ids.at(ids.batch == 1 ? 0 : row, token)));
         for (index_t head = 0; head < shape.heads; ++head) {
             const auto factor = static_cast<typename O::compute>(temperatures.factor(head, log_position));
             use(lanes, head, log_position, factor);
@@ -137,8 +130,7 @@ inline constexpr bool is_plain_view = std::same_as<Format, element_traits<std::r
 ///   scale_queries(temperatures, position_ids, in_place(q));    // or from_to(q, y)
 ///
 /// Positions as for exact_angles. The factor is computed in double and rounded once to the type of the arithmetic
-/// (float, or double for doubles); the product is rounded once. (transformers computes it in the type of q.) Serial;
-/// allocates a number for each position.
+/// (float, or double for doubles); the product is rounded once. (transformers computes it in the type of q.) Serial.
 /// @throws value_error or shape_error  as a rotation by these positions, and naming a position below 0, a scale or bias
 ///                                     that is not finite, or different numbers of heads; before anything is written
 template <class Row, class X, class Y, class XFormat, class YFormat>
@@ -147,8 +139,8 @@ void scale_queries(const head_temperatures& temperatures, Row&& position_ids,
     static_assert(attention_detail::is_plain_view<X, XFormat> && attention_detail::is_plain_view<Y, YFormat>,
                   "cordage::scale_queries: q must be of elements with element_traits, in their own format");
     const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
-    const auto logs = attention_detail::checked_log_positions("scale_queries", temperatures, ids, q);
-    attention_detail::for_each_query(temperatures, logs, q, [&](const auto& lanes, index_t head, double, auto factor) {
+    if (!attention_detail::check_query_call("scale_queries", temperatures, ids, q)) return;
+    attention_detail::for_each_query(temperatures, ids, q, [&](const auto& lanes, index_t head, double, auto factor) {
         attention_detail::multiply_lanes<XFormat, YFormat>(factor, lanes.x + head * q.x.head_stride,
                                                            lanes.y + head * q.y.head_stride, q.shape().head_dim);
     });
@@ -172,7 +164,7 @@ void scale_queries_backward(const head_temperatures& temperatures, Row&& positio
     using compute = typename Format::compute;
     const position_view<angle_detail::position_of_row<Row>> ids(std::forward<Row>(position_ids));
     const char* const function = "scale_queries_backward";
-    const auto logs = attention_detail::checked_log_positions(function, temperatures, ids, q);
+    const bool has_queries = attention_detail::check_query_call(function, temperatures, ids, q);
     for (const auto& [name, of] : {std::pair{"scale", sums.scale}, std::pair{"bias", sums.bias}}) {
         if (!of.empty() && std::ssize(of) != temperatures.heads()) {
             fail<shape_error>(
@@ -193,7 +185,7 @@ void scale_queries_backward(const head_temperatures& temperatures, Row&& positio
         if (!sums.scale.empty()) sums.scale[h] += log_position * sum;
         if (!sums.bias.empty()) sums.bias[h] += sum;
     };
-    attention_detail::for_each_query(temperatures, logs, q, use);
+    if (has_queries) attention_detail::for_each_query(temperatures, ids, q, use);
 }
 
 }  // namespace cordage

@@ -158,10 +158,7 @@ class layer_rotation {
         if (!temperature_ && !by_head_) return;
         const basis at_rest({0.0});
         const angle_detail::positions_and_bases<P> of_one_axis("layer_rotation", at_rest, ids, 1);  // checks positions
-        for_each_token(ids.tokens, 0, ids.batch * ids.tokens, [&](index_t row, index_t token) {
-            const double p = position_traits<P>::value(ids.at(row, token));
-            validate_number({"layer_rotation: position_ids[", row, ", ", token, "]"}, p, p >= 0.0, {">= 0"});
-        });
+        attention_detail::check_not_negative("layer_rotation", ids);
     }
 
     // y times the factors on queries, on all lanes; a token without a slot is left alone.
@@ -178,9 +175,10 @@ class layer_rotation {
                 if (first == nullptr) return;
                 const double position = position_traits<P>::value(ids.at(ids.batch == 1 ? 0 : row, token));
                 const double of_token = query_factor_ * (temperature_ ? temperature_->factor(position) : 1.0);
+                const double log_position = by_head_ ? std::log1p(position) : 0.0;
                 for (index_t head = 0; head < shape.heads; ++head) {
-                    const auto factor = static_cast<compute>(
-                        by_head_ ? of_token * by_head_->factor(head, std::log1p(position)) : of_token);
+                    const auto factor =
+                        static_cast<compute>(by_head_ ? of_token * by_head_->factor(head, log_position) : of_token);
                     T* const lanes = first + head * y.head_stride;
                     attention_detail::multiply_lanes<Format, Format>(factor, lanes, lanes, shape.head_dim);
                 }

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 using namespace cordage;
 using hf::read_multimodal_rule;
 
@@ -60,8 +62,38 @@ TEST_CASE("models/config/multimodal: missing and unknown keys are named") {
         "config: tokens_per_second must be given for videos", value_error);
     CHECK_THROWS_WITH_AS(
         read_multimodal_rule(R"({"model_type": "hunyuan_vl", "vision_config": {"spatial_merge_size": 2}})"),
-        "text_config: mrope_section of rope_parameters must have at least 3 axes", value_error);
+        "config: mrope_section of rope_parameters must have at least 3 axes", value_error);
     CHECK_THROWS_AS(read_multimodal_rule(R"({"model_type": "qwen2_vl", "vision_config": {"spatial_merge_size": 0}})"),
                     value_error);
     CHECK_THROWS_AS(read_multimodal_rule("[]"), value_error);
+}
+
+// One frame of a video was read as a token, as in Qwen2-VL.
+TEST_CASE(
+    "models/config/multimodal: two frames of a video of Ernie 4.5 VL make a token, by both names and by default") {
+    const std::string ernie = R"({"model_type": "ernie4_5_moe_vl", )";
+    for (const char* fields : {R"("vision_config": {"spatial_merge_size": 2})",
+                               R"("temporal_conv_size": 2, "vision_config": {"spatial_merge_size": 2})"}) {
+        const auto rule = read_multimodal_rule(ernie + fields + "}");
+        CHECK(rule.temporal_merge_size == 2);
+        multimodal_positions<> positions(rule);
+        positions.video({.frames = 4, .rows = 4, .columns = 4});
+        CHECK(positions.tokens() == 8);
+    }
+    CHECK(read_multimodal_rule(ernie + R"("temporal_conv_size": 4, "vision_config": {"spatial_merge_size": 2}})")
+              .temporal_merge_size == 4);
+    CHECK_THROWS_WITH_AS(
+        read_multimodal_rule(
+            ernie +
+            R"("temporal_conv_size": 4, "vision_config": {"spatial_merge_size": 2, "temporal_merge_size": 2}})"),
+        "config: temporal_conv_size 4 must equal temporal_merge_size 2", value_error);
+}
+
+TEST_CASE("models/config/multimodal: HunYuan-VL's released files give the axes at the top level, as xdrope_section") {
+    const auto rule = read_multimodal_rule(R"({"model_type": "hunyuan_vl", "vision_config": {"spatial_merge_size": 2},
+        "rope_scaling": {"type": "xdrope", "alpha": 1000.0, "xdrope_section": [16, 16, 16, 16]}})");
+    CHECK(rule.axes == 4);
+    CHECK(rule.next == after_grid::token_count);
+    CHECK_THROWS_WITH_AS(read_multimodal_rule(R"({"model_type": "hunyuan_vl", "vision_config": "siglip"})"),
+                         "vision_config: \"siglip\" must be an object", value_error);
 }

@@ -28,7 +28,7 @@ inline constexpr counting_family counting_families[] = {
     {" cohere_compass cosmos3_edge cosmos3_omni glm46v glm4v glm4v_moe glm_ocr qwen3_5 qwen3_5_moe qwen3_vl "
      "qwen3_vl_moe qwen4_exp ", {.frames_are_images = true}},
     {" qwen2_5_vl ", {.rounds_frame_step = true}, "tokens_per_second"},
-    {" ernie4_5_moe_vl ernie4_5_vl_moe ", {}},
+    {" ernie4_5_moe_vl ernie4_5_vl_moe ", {.temporal_merge_size = 2}},
     {" hy_v4_vl ", {.frames_are_blocks = true, .next = after_grid::largest_position}},
     {" hunyuan_vl ", {.next = after_grid::token_count}},
     {" qwen2_5_omni qwen2_5_omni_thinker ", {.repeats_marks = true, .next = after_grid::largest_position},
@@ -54,7 +54,9 @@ inline multimodal_rule read_parsed_multimodal_rule(const nlohmann::json& root) {
     const auto side = vision.count("spatial_merge_size");
     if (!side) vision.refuse({"spatial_merge_size must be given"});
     rule.spatial_merge_size = *side;
-    rule.temporal_merge_size = vision.count("temporal_merge_size").value_or(1);
+    rule.temporal_merge_size =
+        json_detail::agreed<&json_object::count>({{vision, "temporal_merge_size"}, {whole, "temporal_conv_size"}})
+            .value_or(rule.temporal_merge_size);
     if (!known->rate_key.empty()) {
         const json_object& of = vision.has(known->rate_key) ? vision : whole;
         rule.positions_per_second = of.positive(known->rate_key, of.required(known->rate_key, "videos"));
@@ -63,8 +65,9 @@ inline multimodal_rule read_parsed_multimodal_rule(const nlohmann::json& root) {
         rule.seconds_per_chunk = whole.positive("seconds_per_chunk", whole.required("seconds_per_chunk", "videos"));
     }
     if (rule.next == after_grid::token_count) {
-        const json_object text = whole.part("text_config");
-        const auto sections = text.part("rope_parameters").numbers("mrope_section");
+        const json_object text = whole.has("text_config") ? whole.part("text_config") : whole;
+        const json_object dict = text.part(text.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
+        const auto sections = dict.numbers(dict.has("mrope_section") ? "mrope_section" : "xdrope_section");
         if (!sections || sections->size() < 3)
             text.refuse({"mrope_section of rope_parameters must have at least 3 axes"});
         rule.axes = static_cast<index_t>(sections->size());

@@ -174,3 +174,13 @@ TEST_CASE("models/config/json: doubts are thrown, or kept by a lenient reader, o
     CHECK_THROWS_WITH_AS(lenient.doubt({"one more"}), "config: the file must have at most 1000 doubtful settings",
                          value_error);
 }
+
+TEST_CASE("models/config/json: the part of a key is an object, or empty where there is none") {
+    const nlohmann::json root = {{"object", {{"a", 1}}}, {"nothing", nullptr}, {"number", 7}, {"list", {1, 2}}};
+    const json_detail::json_object object(root, "config");
+    CHECK(object.part("object").number("a") == 1.0);
+    CHECK(object.part("nothing").json().empty());
+    CHECK(object.part("absent").json().empty());
+    CHECK_THROWS_WITH_AS(object.part("number"), "number: 7 must be an object", value_error);
+    CHECK_THROWS_WITH_AS(object.part("list"), "list: [...] must be an object", value_error);
+}

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -167,4 +170,67 @@ TEST_CASE("models/config/layers: a dictionary of the rotation in itself is no la
                 .c_str(),
             value_error);
     }
+}
+
+// A misspelt layer type had the rule of "attention".
+TEST_CASE("models/config/layers: a layer type named attention is one of several, beside an indexer that of all") {
+    const std::string text = R"({"head_dim": 16, "model_type": "mine", "num_hidden_layers": 3, "layer_types": )";
+    const std::string dictionaries = R"(, "rope_parameters": {
+        "attention": {"rope_type": "default", "rope_theta": 10000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 20000.0}}})";
+    const auto model = hf::read_config(text + R"(["attention", "sliding_attention", "mamba"])" + dictionaries);
+    CHECK_THROWS_WITH_AS(model.of("sliding_atention"),
+                         "model_ropes: layer_type 'sliding_atention' must be one of attention, sliding_attention",
+                         value_error);
+    CHECK(model.at(1).config.theta_base == 20000.0);
+    const auto unknown =
+        hf::read_config(text + R"(["attention", "sliding_attention", "chunked"])" + dictionaries, {.lenient = true});
+    CHECK(unknown.layers.empty());  // which rule "chunked" has is not known
+}
+
+// Both types had the rule of the first one.
+TEST_CASE("models/config/layers: the rule of a layer type's own name comes before that of its other name") {
+    const std::string types = R"({"head_dim": 16, "model_type": "mine", "num_hidden_layers": 2,
+        "layer_types": ["full_attention", "attention"], "rope_parameters": {)";
+    const std::string full = R"("full_attention": {"rope_type": "default", "rope_theta": 20000.0})";
+    const auto both =
+        hf::read_config(types + full + R"(, "attention": {"rope_type": "default", "rope_theta": 10000.0}}})");
+    CHECK(both.at(0).config.theta_base == 20000.0);
+    CHECK(both.at(1).config.theta_base == 10000.0);
+    const auto one = hf::read_config(types + full + "}}");
+    CHECK(one.at(1).config.theta_base == 20000.0);
+}
+
+// The layers of every model with such a list were halved.
+TEST_CASE("models/config/layers: alternating mlp entries are half of a layer in Dory alone") {
+    CHECK(rules_of(config("granitemoehybrid", 4, R"("position_embedding_type": "rope",
+        "layer_types": ["mamba", "mlp", "attention", "mlp"], "rope_theta": 10000)")) == "none none  none");
+}
+
+TEST_CASE("models/config/layers: errors about lists of layers name the key of the file") {
+    CHECK_THROWS_WITH_AS(rules_of(config("mimo_v2_flash", 4, R"("hybrid_layer_pattern": [0, 1, 1], "rope_theta": 5e6,
+                 "swa_rope_theta": 1e4, "partial_rotary_factor": 0.334)")),
+                         "config: hybrid_layer_pattern has 3 entries, must have 4, one for each layer", value_error);
+    const std::string glm = R"("qk_rope_head_dim": 16, "qk_nope_head_dim": 8, "rope_theta": 1e6, )";
+    CHECK_THROWS_WITH_AS(rules_of(config("glm_moe_dsa", 4, glm + R"("index_topk_pattern": "FS")")),
+                         "config: index_topk_pattern has 2 entries, must have 4, one for each layer", value_error);
+    const auto alike = hf::read_config(R"({"head_dim": 16, "rope_theta": 10000})");
+    CHECK_THROWS_WITH_AS(alike.at(-1), "model_ropes: layer -1 must be >= 0", value_error);
+}
+
+// The list was searched once for each layer: 16384 layers and a list of 100 000 entries took 3 s.
+TEST_CASE("models/config/layers: the time to read rope_scaling_layers is linear in the list") {
+    nlohmann::json root = {{"model_type", "molmo2_text"},
+                           {"num_hidden_layers", 16384},
+                           {"max_position_embeddings", 4096},
+                           {"rope_scaling", {{"rope_type", "linear"}, {"factor", 2.0}}}};
+    const auto seconds_of = [&](std::size_t entries) {
+        root["rope_scaling_layers"] = std::vector<double>(entries, 0.5);
+        const std::clock_t begin = std::clock();
+        CHECK(hf::read_parsed_config(root).at(16383).layer_type == "unscaled");
+        return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    };
+    double few = 1.0;
+    for (int round = 0; round < 3; ++round) few = std::min(few, seconds_of(1));
+    CHECK(seconds_of(16384) < 8.0 * few + 0.1);
 }

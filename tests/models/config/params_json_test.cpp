@@ -74,11 +74,13 @@ TEST_CASE("models/config/params_json: llama_4_scaling is a temperature of querie
     REQUIRE(rule.temperature);
     CHECK(rule.temperature->beta == 0.1);
     CHECK(rule.temperature->block_length == 8192.0);
-    CHECK(rule.config.original_length == 8192.0);
     root["yarn"] = {{"factor", 16}, {"original_max_position_embeddings", 16384}};
+    const auto scaled = hf::read_parsed_config(root).ropes[0];  // each has a length of its own
+    CHECK(scaled.config.original_length == 16384.0);
+    CHECK(scaled.temperature->block_length == 8192.0);
+    root["llama_4_scaling"].erase("beta");
     CHECK_THROWS_WITH_AS(hf::read_parsed_config(root),
-                         "params.json: original_max_position_embeddings of yarn and of llama_4_scaling must be equal",
-                         value_error);
+                         "llama_4_scaling: beta must be given for a temperature of queries", value_error);
 }
 
 TEST_CASE("models/config/params_json: a speculator's decoder is its transformer_layer_config") {

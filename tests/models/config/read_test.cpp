@@ -130,7 +130,8 @@ TEST_CASE("models/config/read: defaults that only a model's code has") {
     CHECK(only(R"("model_type": "chatglm", "rope_ratio": 50)").config.theta_base == 5e5);
     // The ratio was once ignored beside a rope_theta.
     CHECK(only(R"("model_type": "chatglm", "rope_theta": 10000, "rope_ratio": 500)").config.theta_base == 5e6);
-    CHECK(only(R"("rope_parameters": {"rope_theta": 10000}, "rope_ratio": 500)").config.theta_base == 5e6);
+    CHECK(only(R"("model_type": "mine", "rope_parameters": {"rope_theta": 10000}, "rope_ratio": 500)")
+              .config.theta_base == 5e6);
     CHECK(only(R"("model_type": "somebody_s", "rope_theta": 1e4)").layout == hf::pair_layout::unknown);
     CHECK(only(R"("model_type": "somebody_s", "rope_interleave": true)").layout == hf::pair_layout::interleaved);
 }
@@ -397,8 +398,8 @@ TEST_CASE("models/config/read: M-RoPE's sections, in blocks and interleaved, und
                                 "mrope_section": [16, 24, 24]})");
     CHECK(blocks.rope_type == "default");
     CHECK(blocks.axis_of_pair == contiguous_axes({16, 24, 24}));
-    const auto around = only(R"("rope_parameters": {"rope_type": "default", "rope_theta": 5e6,
-                                "mrope_interleaved": true, "mrope_section": [24, 20, 20]})");
+    const auto around = only(R"("model_type": "mine", "rope_parameters": {"rope_type": "default",
+                                "rope_theta": 5e6, "mrope_interleaved": true, "mrope_section": [24, 20, 20]})");
     CHECK(around.axis_of_pair == interleaved_axes({24, 20, 20}));
     // Qwen 3.5: sections count the pairs of a partial rotation, beside YaRN.
     const auto partial = hf::read_config(R"({"model_type": "qwen3_5_text", "head_dim": 256,
@@ -410,7 +411,8 @@ TEST_CASE("models/config/read: M-RoPE's sections, in blocks and interleaved, und
     CHECK(partial.axis_of_pair == interleaved_axes({11, 11, 10}));
     CHECK(error_of(R"("model_type": "qwen2_vl", "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 23]})") ==
           "rope_scaling: mrope_section sums to 63, must sum to rotary_dim/2 = 64");
-    CHECK(error_of(R"("rope_parameters": {"mrope_interleaved": true, "mrope_section": [0, 32, 32]})")
+    CHECK(error_of(
+              R"("model_type": "mine", "rope_parameters": {"mrope_interleaved": true, "mrope_section": [0, 32, 32]})")
               .find("rope_parameters: mrope_section: interleaved_axes: sections[1] 32 must be at most 21") == 0);
     CHECK(error_of(R"("rope_scaling": {"type": "mrope"})") ==
           "rope_scaling: mrope_section must be given for rope type 'mrope'");
@@ -486,9 +488,9 @@ TEST_CASE("models/config/read: a null where transformers does not take the defau
 
 // All layers were once described as rotated alike.
 TEST_CASE("models/config/read: layers without rotation have a rule of their own") {
-    for (const char* fields :
-         {R"("model_type": "smollm3", "no_rope_layers": [1, 1, 1, 0])", R"("model_type": "smollm3")",
-          R"("model_type": "llama4_text", "no_rope_layers": [])", R"("no_rope_layer_interval": 4)"}) {
+    for (const char* fields : {R"("model_type": "smollm3", "no_rope_layers": [1, 1, 1, 0])",
+                               R"("model_type": "smollm3")", R"("model_type": "llama4_text", "no_rope_layers": [])",
+                               R"("model_type": "mine", "rope_theta": 1e4, "no_rope_layer_interval": 4)"}) {
         CAPTURE(fields);
         const auto model = read(fields);
         CHECK(at(model.of("rope"), 1).inv_freq()[0] == 1.0);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cordage/basis/rope_scaling.hpp"
@@ -331,4 +332,62 @@ TEST_CASE("models/config/released: keys of a rotation in objects where they are 
     CHECK(error_of(llama + R"("vision_config": {"rope_theta": 1e6})").empty());
     const auto lenient = read(llama + R"("attention": {"rope_theta": 1e6})", true);
     CHECK(lenient.warnings == std::vector<std::string>{"config.attention: key 'rope_theta'" + left_out});
+}
+
+// They changed the rotation without a word.
+TEST_CASE("models/config/released: keys that few model types read are errors in the others, which ignore them") {
+    const std::string llama = R"("model_type": "llama", "num_hidden_layers": 4, )";
+    const auto in_dictionary = [](const std::string& key) {
+        return R"("rope_parameters": {"rope_type": "default", "rope_theta": 1e4, )" + key + "}";
+    };
+    const std::pair<const char*, std::string> keys[] = {
+        {"config: no_rope_layers", R"("no_rope_layers": [1, 1, 1, 0])"},
+        {"config: no_rope_layer_interval", R"("no_rope_layer_interval": 4)"},
+        {"config: layer_rope_theta", R"("layer_rope_theta": [1e6, 1e6, 1e6, 0])"},
+        {"config: partial_rotary_factors", R"("partial_rotary_factors": [1, 1, 1, 0.5])"},
+        {"config: rope_ratio", R"("rope_ratio": 50)"},
+        {"config: rope_scaling_layers", R"("rope_scaling_layers": [0])"},
+        {"rope_parameters: llama_4_scaling_beta", in_dictionary(R"("llama_4_scaling_beta": 0.1)")},
+        {"rope_parameters: mrope_section",
+         in_dictionary(R"("mrope_section": [24, 20, 20], "mrope_interleaved": true)")}};
+    for (const auto& [name, fields] : keys) {
+        const std::string text = name + std::string(" must be left out: the code of this model_type does not read it");
+        CHECK(error_of(llama + fields) == text);
+        const auto model = read(llama + fields, true);  // as its code has it
+        CHECK(model.warnings == std::vector<std::string>{text});
+        REQUIRE(model.ropes.size() == 1);
+        CHECK(model.ropes[0].config == rope_config{128, 128, 1e4, 32768});
+        CHECK(!model.ropes[0].temperature);
+        CHECK(model.ropes[0].axis_of_pair.empty());
+        CHECK(model.at(3).rotates());
+    }
+    CHECK(error_of(llama + R"("no_rope_layers": [], "rope_scaling_layers": null)").empty());
+    CHECK(error_of(R"("model_type": "muse_glimmer_text", "rope_theta": 5e5, "no_rope_layers": [1, 0])") ==
+          "config: no_rope_layers must be left out: the code of this model_type does not read it");
+}
+
+// Values of the wrong type were taken as not given.
+TEST_CASE("models/config/released: parts of a config are objects, and a temperature of queries is whole") {
+    const std::string ministral =
+        R"("model_type": "ministral3", "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}, )";
+    CHECK(error_of(ministral + R"("llama_4_scaling": 0.1)") == "llama_4_scaling: 0.1 must be an object");
+    CHECK(error_of(ministral + R"("llama_4_scaling": {"original_max_position_embeddings": 8192})") ==
+          "llama_4_scaling: beta must be given for a temperature of queries");
+    CHECK(error_of(R"("model_type": "dbrx", "attn_config": 7)") == "attn_config: 7 must be an object");
+    CHECK(error_of(R"("model_type": "minimax_m3_vl", "rotary_dim": 64, "head_dim": 128, "num_hidden_layers": 2,
+                      "sparse_attention_config": 5)") == "sparse_attention_config: 5 must be an object");
+}
+
+// The error said that rope_type 'xdrope' is none of the known ones.
+TEST_CASE("models/config/released: HunYuan-VL's rope type xdrope is dynamic, with pairs whose lanes have two axes") {
+    const std::string scaling = R"("rope_scaling": {"alpha": 1000.0, "beta_fast": 32, "beta_slow": 1, "factor": 1.0,
+        "mscale": 1.0, "mscale_all_dim": 1.0, "type": "xdrope", "xdrope_section": [16, 16, 16, 16]})";
+    const std::string why =
+        "rope_scaling: xdrope_section must be left out: the two lanes of a pair would be rotated by different axes";
+    CHECK(error_of(R"("model_type": "hunyuan_vl", )" + scaling) == why);
+    const auto model = read(R"("model_type": "hunyuan_vl", )" + scaling, true);
+    CHECK(model.warnings == std::vector<std::string>{why});
+    CHECK(model.of("").rope_type == "dynamic");
+    CHECK(model.of("").schedule.ratio(model.of("").config, 1.0) == 1000.0);
+    CHECK(model.of("").axis_of_pair.empty());
 }

@@ -310,11 +310,11 @@ TEST_CASE("models/positions/multimodal: frames with text between them are one fo
                          value_error);
     for (const index_t frames : {0, -5}) {
         const std::vector<patch_grid> videos{{frames, 2, 2}};
-        CHECK_THROWS_WITH_AS(positions.prompt(std::vector(4, token_type::video), {}, videos),
-                             ("multimodal_positions::video: grid {" + std::to_string(frames) +
-                              ", 2, 2} must have 1 to 2^31 patches")
-                                 .c_str(),
-                             value_error);
+        CHECK_THROWS_WITH_AS(
+            positions.prompt(std::vector(4, token_type::video), {}, videos),
+            ("multimodal_positions::video: grid {" + std::to_string(frames) + ", 2, 2} must have 1 to 2^31 patches")
+                .c_str(),
+            value_error);
     }
     CHECK(positions.tokens() == 0);
 }

@@ -111,12 +111,13 @@ struct family {
     axis_order order = axis_order::as_the_config_says;
     std::array<index_t, 3> sections = {};  ///< used if mrope_section is not given; zeros: one axis, or equal shares
 
-    /// Whether its code reads alpha, partial_rotary_factor (despite a default of 1), qk_rope_head_dim (without
-    /// rotates_own_part), rope_interleave or rotary_dim; whether it reads no head_dim beside qk_rope_head_dim; whether
-    /// its rope type 'ntk' also divides all frequencies; whether it has Llama 4's attn_temperature_tuning;
-    /// "no shared base": whether it takes the bases of some layers from the top level or its defaults, whatever a flat
-    /// dictionary says; "no rope_scaling": whether it reads only rope_parameters; "whole head": whether it rotates all
-    /// of head_dim if there is no share.
+    /// Whether its code reads alpha, llama_4_scaling_beta, partial_rotary_factor (despite a default of 1),
+    /// qk_rope_head_dim (without rotates_own_part), rope_interleave, rotary_dim or one of rarely_read_keys; whether it
+    /// reads no head_dim beside qk_rope_head_dim; whether its rope type 'ntk' also divides all frequencies; whether it
+    /// has Llama 4's attn_temperature_tuning; "no shared base": whether it takes the bases of some layers from the top
+    /// level or its defaults, whatever a flat dictionary says; "no rope_scaling": whether it reads only
+    /// rope_parameters; "whole head": whether it rotates all of head_dim if there is no share; "mlp blocks": whether
+    /// attention and mlp, listed as two layers, are one.
     bool does_read(std::string_view key) const { return reads.find(key) != reads.npos; }
 
     /// The kind with this name; one without defaults if there is none.
@@ -128,7 +129,9 @@ struct family {
 
 inline constexpr family unknown_family{
     .model_types = "",
-    .reads = "alpha partial_rotary_factor qk_rope_head_dim rope_interleave rotary_dim",
+    .reads =
+        "alpha layer_rope_theta llama_4_scaling_beta no_rope_layer_interval no_rope_layers partial_rotary_factors "
+        "qk_rope_head_dim rope_interleave rope_ratio rope_scaling_layers rotary_dim",
     .null_is_unrotated = true};
 
 using enum pair_layout;
@@ -140,12 +143,12 @@ inline constexpr const char* by_layer_type = "default, by layer type";
 // clang-format off
 inline constexpr family families[] = {
     {" arcee aria chameleon dbrx deepseek_ocr2_encoder diffllama doge dots1 esmc eurobert "
-     "falcon falcon_h1 granite granite4_vision granite_docling granite_swa granitemoe granitemoe_swa "
-     "granitemoeshared hyperclovax idefics jais2 "
+     "falcon falcon_h1 granite granite4_vision granite_docling granitemoe granitemoeshared hyperclovax idefics jais2 "
      "kyutai_speech_to_text lasr_encoder llama mimi mimi_decoder mimi_encoder ministral mistral mistral3 "
      "moshi olmo olmo2 olmo_hybrid olmoe pocket_tts_audio_tokenizer pocket_tts_audio_tokenizer_decoder "
      "pocket_tts_audio_tokenizer_encoder qwen2 qwen2_moe qwen3_moe starcoder2 "
      "voxtral_realtime ", half_split},
+    {.model_types = " granite_swa granitemoe_swa ", .layout = half_split, .reads = "layer_rope_theta"},
     {.model_types = " hunyuan_v1_dense hunyuan_v1_moe ", .layout = half_split, .reads = "alpha"},
     {" bitnet csm exaone csm_depth_decoder_model evolla flex_olmo mllama_text_model ", half_split, 5e5},
     {" emu3_text_model mixtral phimoe ", half_split, 1e6},
@@ -166,13 +169,14 @@ inline constexpr family families[] = {
     {" gradium_phonon_tts pocket_tts ", half_split},
     {" neucodec qwen2_5_omni_dit voxtral_realtime_encoder xcodec2 ", half_split, 1e4, 1.0, 64},
     {" timesfm2_5 ", half_split, 1e4, 1.0, 80},
-    {" dia_decoder dia_encoder hrm_text internlm3 iquestcoder jetmoe molmo2 qwen3 "
+    {" dia_decoder dia_encoder hrm_text internlm3 iquestcoder jetmoe qwen3 "
      "qwen3_omni_moe_talker_code_predictor seed_oss ", half_split, 1e4, 1.0, 128},
+    {.model_types = " molmo2 ", .layout = half_split, .head_dim = 128, .reads = "rope_scaling_layers"},
     {" gemma gemma2 t5_gemma_module vaultgemma ", half_split, 1e4, 1.0, 256},
     {.model_types = " muse_spark ", .layout = half_split, .theta_base = 5e5, .head_dim = 64,
+     .reads = "layer_rope_theta", .rotates_some_layers = true, .layer_cycle = "<Fsss"},
+    {.model_types = " muse_glimmer ", .layout = half_split, .head_dim = 128, .reads = "layer_rope_theta",
      .rotates_some_layers = true, .layer_cycle = "<Fsss"},
-    {.model_types = " muse_glimmer ", .layout = half_split, .head_dim = 128, .rotates_some_layers = true,
-     .layer_cycle = "<Fsss"},
     {" muse_glimmer_assistant ", half_split, 5e5, 1.0, 128},
     {" hy_v3 ", half_split, 11158840.0, 1.0, 128},
     {" sarvam_moe ", half_split, 8e6, 1.0, 64},
@@ -180,7 +184,7 @@ inline constexpr family families[] = {
      .layer_cycle = "lllF", .cycle_key = "full_attention_interval"},
     {" blt_patcher roformer ", interleaved},
     {" blt_global_transformer blt_local_decoder blt_local_encoder cohere ernie4_5_moe ", interleaved, 5e5},
-    {" chatglm ", interleaved, 1e4, 0.5},
+    {.model_types = " chatglm ", .layout = interleaved, .partial_rotary_factor = 0.5, .reads = "rope_ratio"},
     {" glm glm4 ", interleaved, 1e4, 0.5, 128},
     {" pe_audio_encoder pe_audio_video_encoder pe_video_encoder ", interleaved, 2e4, 1.0, 128},
     {" helium ", interleaved, 1e5, 1.0, 128},
@@ -245,8 +249,9 @@ inline constexpr family families[] = {
     {.model_types = " olmo3 ", .layout = half_split, .theta_base = 5e5, .reads = "no shared base", .layers = olmo3_layers,
      .reads_by_layer_type = true, .layer_cycle = "sssF"},
     {.model_types = " llama4 ", .layout = interleaved, .theta_base = 5e5, .head_dim = 128,
-     .reads = "attn_temperature_tuning", .rotates_some_layers = true},
-    {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6, .rotates_some_layers = true},
+     .reads = "attn_temperature_tuning no_rope_layer_interval no_rope_layers", .rotates_some_layers = true},
+    {.model_types = " smollm3 ", .layout = half_split, .theta_base = 2e6,
+     .reads = "no_rope_layer_interval no_rope_layers", .rotates_some_layers = true},
     {.model_types = " minimax_m3_vl ", .layout = half_split, .theta_base = 5e6, .head_dim = 128,
      .rotary_dim = 64, .reads = "partial_rotary_factor",
      .indexer = {.layout = half_split, .layer_types = " minimax_m3_sparse "}},
@@ -266,19 +271,20 @@ inline constexpr family families[] = {
     {.model_types = " openai_privacy_filter ", .layout = interleaved, .theta_base = 1.5e5, .head_dim = 64,
      .default_rope_type = "yarn"},
     {.model_types = " ministral3 ", .layout = half_split, .theta_base = 1e6, .head_dim = 128,
-     .default_rope_type = "yarn"},
-    {.model_types = " mistral4 ", .layout = interleaved, .rotates_own_part = true, .reads = "rope_interleave whole head",
-     .default_rope_type = "yarn"},
-    {.model_types = " mistral_large4 ", .layout = interleaved, .rotates_own_part = true, .rotates_some_layers = true,
-     .is_lerope = true, .default_rope_type = "yarn", .indexer = {.layout = interleaved}},
+     .reads = "llama_4_scaling_beta", .default_rope_type = "yarn"},
+    {.model_types = " mistral4 ", .layout = interleaved, .rotates_own_part = true,
+     .reads = "llama_4_scaling_beta rope_interleave whole head", .default_rope_type = "yarn"},
+    {.model_types = " mistral_large4 ", .layout = interleaved, .rotates_own_part = true,
+     .reads = "no_rope_layer_interval no_rope_layers", .rotates_some_layers = true, .is_lerope = true,
+     .default_rope_type = "yarn", .indexer = {.layout = interleaved}},
     {.model_types = " gemma4 gemma4_unified ", .layout = half_split, .head_dim = 256,
      .default_rope_type = "proportional", .layers = gemma4_layers, .layer_cycle = "sssssF$F"},
     {.model_types = " diffusion_gemma ", .layout = half_split, .head_dim = 256, .reads = "partial_rotary_factor",
      .default_rope_type = "proportional", .layers = gemma4_layers, .layer_cycle = "sssssF$F"},
     {.model_types = " beam ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
      .null_is_unrotated = true, .layer_cycle = "sssssF$F"},
-    {.model_types = " dory ", .layout = half_split, .head_dim = 256, .default_rope_type = by_layer_type,
-     .null_is_unrotated = true, .layer_cycle = "sssF"},
+    {.model_types = " dory ", .layout = half_split, .head_dim = 256, .reads = "mlp blocks",
+     .default_rope_type = by_layer_type, .null_is_unrotated = true, .layer_cycle = "sssF"},
     {.model_types = " lfm3 ", .layout = half_split, .head_dim = 128, .default_rope_type = by_layer_type,
      .layer_cycle = "v^svFv"},
     {.model_types = " ultrabert ", .layout = half_split, .reads = "no shared base", .default_rope_type = by_layer_type, .layer_cycle = "ssF"},
@@ -289,7 +295,7 @@ inline constexpr family families[] = {
     {.model_types = " mimo_v2_flash ", .layout = half_split, .partial_rotary_factor = 0.334, .head_dim = 192,
      .default_rope_type = by_layer_type, .layer_cycle = "F^sssssF"},
     {.model_types = " step3p5 step3p7 ", .layout = half_split, .head_dim = 128,
-     .reads = "partial_rotary_factor no shared base",
+     .reads = "partial_rotary_factors no shared base",
      .default_rope_type = by_layer_type, .layers = olmo3_layers, .reads_by_layer_type = true, .layer_cycle = "F"},
     {.model_types = " zaya ", .layout = half_split, .head_dim = 128, .reads = "partial_rotary_factor",
      .default_rope_type = by_layer_type},

@@ -182,9 +182,10 @@ class json_object {
         return other(nothing, std::move(where));
     }
     /// The object of a key; empty if the key is not there.
+    /// @throws value_error  for a value that is no object
     json_object part(std::string_view key) const {
         const auto* found = find(key);
-        return found != nullptr && found->is_object() ? other(*found, std::string(key)) : none(std::string(key));
+        return found != nullptr ? other(*found, std::string(key)) : none(std::string(key));
     }
     /// This object with some values replaced. A view of both objects.
     json_object overridden_by(const nlohmann::json& overrides) const {

@@ -202,21 +202,26 @@ inline void set_axes(const json_object& dict, const family& known, layer_rope& r
         dict.doubt({"mrope_interleaved ", *around ? "true must be false" : "false must be true",
                     " or left out: the code of this model_type does not read it"});
     }
-    if (known.order == axis_order::as_the_config_says && dict.has("mrope_section") && !around) {
+    const char* const key = dict.has("xdrope_section") ? "xdrope_section" : "mrope_section";
+    if (order == axis_order::lanes || dict.has("xdrope_section")) {
+        if (dict.has(key)) {
+            dict.doubt({key, " must be left out: the two lanes of a pair would be rotated by different axes"});
+        }
+        return;
+    }
+    if (known.order == axis_order::as_the_config_says && dict.has("mrope_section")) {
         if (known.layout != pair_layout::unknown) {
             not_read(dict, "mrope_section must be left out");
             return;
         }
-        dict.doubt(
-            {"mrope_interleaved must be given: true if the pairs of mrope_section alternate between the axes, ",
-             "false if each axis has a block of pairs. It is in the code of this model_type, which is not known"});
+        if (!around) {
+            dict.doubt(
+                {"mrope_interleaved must be given: true if the pairs of mrope_section alternate between the axes, ",
+                 "false if each axis has a block of pairs. It is in the code of this model_type, which is not known"});
+        }
     }
     const std::vector<index_t> sections = sections_of(dict, known, rope.config.pairs());
     if (sections.empty()) return;
-    if (order == axis_order::lanes) {
-        dict.doubt({"mrope_section must be left out: the two lanes of a pair would be rotated by different axes"});
-        return;
-    }
     const index_t sum = std::accumulate(sections.begin(), sections.end(), index_t{0});
     if (sum != rope.config.pairs()) {
         dict.doubt({"mrope_section sums to ", sum, ", must sum to rotary_dim/2 = ", rope.config.pairs()});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -150,8 +151,11 @@ inline std::string layer_letters_of(const json_object& config, const family& kno
 inline std::vector<std::string> layer_types_of(const json_object& config, const family& known) {
     std::vector<std::string> types;
     const auto layers = layer_count(config);
-    const char* const key = config.has("layer_types") ? "layer_types" : "layers_block_type";
-    if (const auto* list = config.find(key)) {
+    constexpr std::array keys{"layer_types",     "layers_block_type", "hybrid_layer_pattern", "attn_type_list",
+                              "compress_ratios", "attention_windows", "sparse_attention_freq"};
+    const auto* const key = *std::find_if(keys.begin(), keys.end() - 1, [&](auto each) { return config.has(each); });
+    const auto* const list = config.find(key);
+    if (list != nullptr && std::string_view(key).starts_with("layer")) {
         if (!list->is_array()) config.refuse(key, *list, "a list of strings");
         for (const auto& type : *list) {
             if (!type.is_string()) config.refuse(key, type, "a list of strings");
@@ -160,11 +164,11 @@ inline std::vector<std::string> layer_types_of(const json_object& config, const 
             }
             types.push_back(type.get<std::string>());
         }
-        // Dory: attention and mlp alternate, two blocks a layer
         const auto is_block = [&, i = std::size_t{0}](const auto& type) mutable {
             return (type == "mlp") == (i++ % 2 == 1);
         };
-        if (types.size() > 1 && std::ranges::all_of(types, is_block)) {
+        // Dory: attention and mlp alternate, two blocks a layer
+        if (known.does_read("mlp blocks") && types.size() > 1 && std::ranges::all_of(types, is_block)) {
             std::erase(types, "mlp");
             return types;
         }

@@ -77,7 +77,13 @@ struct layer_reader {
     /// whose layers without rotation have one.
     void set_temperature(const json_object& config, const json_object& dict, bool rotates, layer_rope& out) const {
         const json_object of_vllm = config.part("llama_4_scaling");
-        const auto beta = agreed({{dict, "llama_4_scaling_beta"}, {of_vllm, "beta"}});
+        for (const char* key : {"beta", "original_max_position_embeddings"}) {
+            if (!of_vllm.json().empty()) of_vllm.required(key, "a temperature of queries");
+        }
+        const bool is_read = known.does_read("llama_4_scaling_beta");
+        if (!is_read && dict.has("llama_4_scaling_beta")) not_read(dict, "llama_4_scaling_beta must be left out");
+        const json_object of_dict = is_read ? dict : dict.none(dict.where());
+        const auto beta = agreed({{of_dict, "llama_4_scaling_beta"}, {of_vllm, "beta"}});
         const double length = of_vllm.number("original_max_position_embeddings").value_or(out.config.original_length);
         if (beta) out.temperature = ministral3_temperature(length, *beta);
         const bool is_llama4 = known.does_read("attn_temperature_tuning");
@@ -138,13 +144,9 @@ struct layer_reader {
         }
         if (has_one_of(local_theta_keys)) return all_of(gemma3_layers);
         if (has_one_of("compress_rope_theta")) return all_of(compressed_layers);
-        if (const auto scaled = whole.numbers("rope_scaling_layers")) {  // Molmo 2
-            const std::size_t count = layers.size();
-            bool are_all = count > 0;
-            for (std::size_t i = 0; i < count; ++i) {
-                are_all = are_all && std::ranges::find(*scaled, static_cast<double>(i)) != scaled->end();
-            }
-            if (!are_all) return all_of(partly_scaled_layers);
+        if (has_one_of("rope_scaling_layers")) {  // Molmo 2
+            const std::string scaled = letters_of_indices(whole, "rope_scaling_layers", layers.size(), 's');
+            if (scaled.empty() || scaled.find('s') != scaled.npos) return all_of(partly_scaled_layers);
         }
         std::vector<layer_kind> by_type;
         for (const std::string_view type : layers.types()) by_type.push_back({type});
@@ -267,8 +269,10 @@ inline void add_indexer(const layer_reader& read, model_ropes& out) {
 /// Which layers have an indexer of their own; the others take the keys that an earlier one chose.
 inline std::vector<bool> own_indexers(const json_object& config, const indexer_heads& heads, std::size_t layers) {
     std::vector<bool> own(layers, true);
-    const auto set = [&](std::size_t listed, auto is_full) {
-        if (listed < layers) config.doubt({"indexer_types must have ", layers, " entries, one for each layer"});
+    const auto set = [&](const char* key, std::size_t listed, auto is_full) {
+        if (listed < layers) {
+            config.doubt({key, " has ", listed, " entries, must have ", layers, ", one for each layer"});
+        }
         for (std::size_t i = 0; i < std::min(layers, listed); ++i) own[i] = is_full(i);
     };
     for (const char* key : {"indexer_types", "index_topk_pattern"}) {
@@ -276,9 +280,9 @@ inline std::vector<bool> own_indexers(const json_object& config, const indexer_h
         if (list == nullptr) continue;
         if (list->is_string()) {
             const auto& letters = list->get_ref<const std::string&>();
-            set(letters.size(), [&](std::size_t i) { return letters[i] == 'F'; });
+            set(key, letters.size(), [&](std::size_t i) { return letters[i] == 'F'; });
         } else if (list->is_array()) {
-            set(list->size(), [&](std::size_t i) { return (*list)[i] == "full"; });
+            set(key, list->size(), [&](std::size_t i) { return (*list)[i] == "full"; });
         } else {
             config.refuse(key, *list, "a list of 'full' and 'shared'");
         }
@@ -286,31 +290,36 @@ inline std::vector<bool> own_indexers(const json_object& config, const indexer_h
     }
     if (!heads.cycle.empty()) {
         const std::string letters = letters_of_cycle(heads.cycle, layers, 0);
-        set(layers, [&](std::size_t i) { return letters[i] == 'F'; });
+        set("", layers, [&](std::size_t i) { return letters[i] == 'F'; });
     } else if (config.has("index_topk_freq")) {
         const auto every = static_cast<std::size_t>(*config.count("index_topk_freq"));
         const auto first = static_cast<std::size_t>(config.count("index_skip_topk_offset").value_or(2));
-        set(layers, [&](std::size_t i) { return i < first || (i - first + 1) % every == 0; });
+        set("", layers, [&](std::size_t i) { return i < first || (i - first + 1) % every == 0; });
     }
     return own;
 }
 
 /// Sets the rule of each layer, if the config tells it for all of them.
-inline void add_layers(const layer_reader& read, model_ropes& out) {
+/// @param stays  the layers that are not rotated, [number of layers]
+inline void add_layers(const layer_reader& read, const std::vector<bool>& stays, model_ropes& out) {
     const std::size_t count = read.layers.size();
     const auto index_of = [&](std::string_view name) -> std::optional<std::size_t> {
         const auto same = [&](const layer_rope& rope) {
             return canonical_layer_type(rope.layer_type) == canonical_layer_type(name);
         };
-        const auto found = std::ranges::find_if(out.ropes, same);
+        auto found = std::ranges::find(out.ropes, name, &layer_rope::layer_type);
+        if (found == out.ropes.end()) found = std::ranges::find_if(out.ropes, same);
         if (found == out.ropes.end()) return std::nullopt;
         return static_cast<std::size_t>(found - out.ropes.begin());
     };
     const auto indexer = index_of("indexer"), no_rope = index_of("no_rope"), compress = index_of("compress");
-    const auto scaled = read.whole.numbers("rope_scaling_layers");
+    const std::string scaled = letters_of_indices(read.whole, "rope_scaling_layers", count, 's');
+    const auto is_another = [](const layer_rope& rope) {
+        return rope.layer_type != "no_rope" && rope.layer_type != "indexer";
+    };
     const bool are_alike =
-        is_in(std::array<std::string_view, 3>{"", "rope", model_ropes::layers_alike}, out.ropes[0].layer_type);
-    const auto stays = read.layers.unrotated_layers(read.known.rotates_some_layers);
+        is_in(std::array<std::string_view, 3>{"", "rope", model_ropes::layers_alike}, out.ropes[0].layer_type) &&
+        std::none_of(out.ropes.begin() + 1, out.ropes.end(), is_another);
     const auto own = own_indexers(read.whole, read.known.indexer, count);
     std::vector<model_layer> layers(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -326,9 +335,8 @@ inline void add_layers(const layer_reader& read, model_ropes& out) {
             layer.rule = 0;
         } else if (compress && !layer.type.empty()) {
             layer.rule = layer.type == "sliding_attention" ? index_of("main") : compress;
-        } else if (scaled) {
-            const bool is_scaled = std::ranges::find(*scaled, static_cast<double>(i)) != scaled->end();
-            layer.rule = index_of(is_scaled ? "scaled" : "unscaled");
+        } else if (!scaled.empty()) {
+            layer.rule = index_of(scaled[i] == 'F' ? "scaled" : "unscaled");
         }
         if (!layer.rule) return;  // its type is not known
         const bool has_indexer = read.known.indexer.is_in_layers_of(canonical_layer_type(layer.type));
@@ -402,12 +410,13 @@ inline void add_ropes(const layer_reader& read, const json_object& dict, model_r
             out.ropes.push_back(read.rope(kind, !kind.rotates ? none : kind.is_scaled ? own : unscaled, false));
         }
     }
-    if (read.layers.has_unrotated_layers(read.known.rotates_some_layers)) {
+    const auto stays = read.layers.unrotated_layers(read.known.rotates_some_layers);
+    if (stays) {
         if (out.ropes.front().layer_type.empty()) out.ropes.front().layer_type = "rope";
         out.ropes.push_back(read.rope({.layer_type = "no_rope", .rotates = false}, none, true));
     }
     add_indexer(read, out);
-    add_layers(read, out);
+    add_layers(read, stays.value_or(std::vector<bool>(read.layers.size())), out);
 }
 
 }  // namespace cordage::hf::config_detail

@@ -91,7 +91,9 @@ struct model_ropes {
     /// The rule of a layer type, as named in the config or among the rules; the only one if all layers are alike.
     /// @throws value_error naming the model's layer types
     const layer_rope& of(const std::string& layer_type) const {
-        const bool are_alike = ropes[0].layer_type.empty() || ropes[0].layer_type == layers_alike;
+        const bool is_before_indexer =
+            ropes[0].layer_type == layers_alike && ropes.size() == 2 && ropes[1].layer_type == "indexer";
+        const bool are_alike = ropes[0].layer_type.empty() || is_before_indexer;
         std::string names;
         for (const layer_rope& rope : ropes) {
             if (rope.layer_type == layer_type) return rope;
@@ -138,7 +140,8 @@ struct model_ropes {
     const model_layer* find_layer(index_t layer) const {
         if (layer >= 0 && layer < std::ssize(layers)) return &layers[static_cast<std::size_t>(layer)];
         if (!layers.empty() || layer < 0) {
-            fail<value_error>({"model_ropes: layer ", layer, " must be in 0 ... ", std::ssize(layers) - 1});
+            fail<value_error>({"model_ropes: layer ", layer, " must be ",
+                               layers.empty() ? ">= 0" : message("in 0 ... ", std::ssize(layers) - 1)});
         }
         if (ropes.size() == 1 && ropes[0].layer_type.empty()) return nullptr;
         fail<value_error>({"model_ropes: layer ", layer, ": num_hidden_layers and layer_types must be given in the ",

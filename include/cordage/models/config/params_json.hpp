@@ -2,7 +2,6 @@
 // Mistral's own format, params.json, as the config.json of the same model; serves config/read.hpp.
 #pragma once
 
-#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -22,8 +21,8 @@ inline bool is_params_json(const nlohmann::json& root) {
 /// The config.json that vLLM makes of a params.json (its adapter, 2026-10): other names of the same sizes, and "yarn"
 /// as rope_parameters. Without apply_scale YaRN has no attention factor. The layout is that of the tensors beside a
 /// params.json, interleaved; a conversion for transformers reorders the rows of q and k for half_split.
-/// @throws value_error  without rope_theta, for an unknown key of "yarn" or "llama_4_scaling"; the keys of the result
-///                      are checked by read_parsed_config
+/// @throws value_error  without rope_theta, for an unknown key of "yarn"; the keys of the result are checked by
+///                      read_parsed_config
 inline nlohmann::json config_of_params(const nlohmann::json& root) {
     const json_object file(root, "params.json");
     if (!file.has("rope_theta")) {
@@ -41,34 +40,20 @@ inline nlohmann::json config_of_params(const nlohmann::json& root) {
     }
     config["rope_interleaved"] = true;
     for (const char* key : {"vision_encoder", "multimodal", "moe", "sliding_window"}) config.erase(key);  // no rotation
-    const auto part = [&](const char* key, std::initializer_list<std::string_view> known) {
-        nlohmann::json found = nlohmann::json::object();
-        if (config.contains(key) && !config[key].is_null()) found = config[key];
-        config.erase(key);
-        const json_object view(found, key);
-        for (const auto& [name, value] : view.json().items()) {
-            if (!is_in(known, name)) {
-                view.refuse({"key ", in_quotes(name), " must be a known key", nearest_known(name, known)});
-            }
+    const json_object yarn = file.part("yarn");
+    constexpr std::string_view known[]{"factor", "original_max_position_embeddings", "beta", "alpha", "apply_scale"};
+    for (const auto& [name, value] : yarn.json().items()) {
+        if (!is_in(known, name)) {
+            yarn.refuse({"key ", in_quotes(name), " must be a known key", nearest_known(name, known)});
         }
-        return found;
-    };
-    nlohmann::json dict = part("yarn", {"factor", "original_max_position_embeddings", "beta", "alpha", "apply_scale"});
-    const nlohmann::json scores = part("llama_4_scaling", {"original_max_position_embeddings", "beta"});
-    constexpr const char* original = "original_max_position_embeddings";
+    }
+    nlohmann::json dict = yarn.json();
+    config.erase("yarn");
     dict["rope_type"] = dict.empty() ? "default" : "yarn";
     rename(dict, "beta", "beta_fast");
     rename(dict, "alpha", "beta_slow");
-    if (json_object(dict, "yarn").flag("apply_scale") == false) dict["attention_factor"] = 1.0;
+    if (yarn.flag("apply_scale") == false) dict["attention_factor"] = 1.0;
     dict.erase("apply_scale");
-    if (!scores.empty()) {
-        for (const char* key : {original, "beta"}) json_object(scores, "llama_4_scaling").required(key, "params.json");
-        if (dict.contains(original) && dict[original] != scores[original]) {
-            file.refuse({original, " of yarn and of llama_4_scaling must be equal"});
-        }
-        dict["llama_4_scaling_beta"] = scores["beta"];
-        config[original] = scores[original];
-    }
     config["rope_parameters"] = std::move(dict);
     return config;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,29 +51,24 @@ class per_layer {
     std::size_t size() const { return layers_.size(); }
     const std::string& type(std::size_t i) const { return layers_[i].type; }
 
-    /// Whether some layers are not rotated: those with theta_base 0, those with a 0 in no_rope_layers, or every n-th
-    /// (Llama 4, SmolLM3), which may be specified only in the model's code.
+    /// Which layers are not rotated, [size()]: those with theta_base 0, those with a 0 in no_rope_layers, or every n-th
+    /// (Llama 4, SmolLM3), which may be specified only in the model's code. nullopt if all of them are rotated.
     /// @param by_default  without these keys every fourth layer is not rotated
-    bool has_unrotated_layers(bool by_default) const {
-        if (!std::ranges::all_of(layers_, &layer::rotates)) return true;
-        if (const auto* bases = config_.find("layer_rope_theta"); bases != nullptr && bases->is_array()) return false;
-        const auto rotates = config_.numbers("no_rope_layers");
-        if (rotates && !rotates->empty()) return std::ranges::find(*rotates, 0.0) != rotates->end();
-        return config_.count("no_rope_layer_interval") || by_default;
-    }
-
-    /// Which layers are not rotated, as above; [size()].
-    std::vector<bool> unrotated_layers(bool by_default) const {
-        std::vector<bool> stays(layers_.size());
-        if (!has_unrotated_layers(by_default)) return stays;
+    std::optional<std::vector<bool>> unrotated_layers(bool by_default) const {
+        const bool is_by_base = !std::ranges::all_of(layers_, &layer::rotates);
+        const auto* const bases = config_.find("layer_rope_theta");
+        if (!is_by_base && bases != nullptr && bases->is_array()) return std::nullopt;
         const auto rotates = config_.numbers("no_rope_layers");
         const bool is_list = rotates && !rotates->empty();
+        const auto given = config_.count("no_rope_layer_interval");
+        const bool are_some = is_list ? std::ranges::find(*rotates, 0.0) != rotates->end() : given || by_default;
+        if (!is_by_base && !are_some) return std::nullopt;
         if (is_list && rotates->size() < layers_.size()) {
             config_.refuse({"no_rope_layers has ", rotates->size(), " numbers, must have ", layers_.size(),
                             ", one for each layer"});
         }
-        const bool is_by_base = !std::ranges::all_of(layers_, &layer::rotates);
-        const auto interval = static_cast<std::size_t>(config_.count("no_rope_layer_interval").value_or(4));
+        const auto interval = static_cast<std::size_t>(given.value_or(4));
+        std::vector<bool> stays(layers_.size());
         for (std::size_t i = 0; i < layers_.size(); ++i) {
             const std::size_t place = counts_back_ ? layers_.size() - 1 - i : i + 1;
             stays[i] = is_by_base ? !layers_[i].rotates : is_list ? (*rotates)[i] == 0.0 : place % interval == 0;

@@ -116,19 +116,21 @@ inline model_ropes read_parsed_config(const nlohmann::json& root, const read_opt
     const json_object whole(root, "config", options.lenient ? &out.warnings : nullptr);
     const json_object part = language_part(whole);
     const auto without = without_latent_attention(part);
-    const json_object config = without ? part.other(*without, part.where()) : part;
-    out.model_type = config.text("model_type").value_or(whole.text("model_type").value_or(""));
+    const json_object given = without ? part.other(*without, part.where()) : part;
+    out.model_type = given.text("model_type").value_or(whole.text("model_type").value_or(""));
     const family* const known = find_family(out.model_type);
-    check_rotary_embedding(config, out.model_type, known);
-    check_keys_of_rotation(config);
+    check_rotary_embedding(given, out.model_type, known);
+    check_keys_of_rotation(given);
 
+    family used = known == nullptr ? unknown_family : *known;
+    const auto read = without_unread_keys(given, used);
+    const json_object config = read ? given.other(*read, given.where()) : given;
     std::optional<index_t> positions;  // the first found; later ones may mean something else (Qwen's seq_length)
     for (const char* key : {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len",
                             "max_sequence_length", "model_max_length"}) {
         if (!positions) positions = config.count(key);
     }
     out.max_length = static_cast<double>(positions.value_or(0));
-    family used = known == nullptr ? unknown_family : *known;
     if (without && used.rotates_own_part) {  // as Llama, in the code of DeepSeek's authors
         used = {.model_types = known->model_types, .layout = half_split, .theta_base = known->theta_base};
     }

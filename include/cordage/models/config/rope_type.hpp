@@ -274,7 +274,7 @@ inline constexpr const char* yarn_keys =
 inline constexpr known_type known_types[] = {
     {"default", "", no_scaling},
     {"linear", "factor original_max_position_embeddings", linear_rule},
-    {"dynamic", "alpha factor beta_fast beta_slow mscale mscale_all_dim", alpha_rule, true},
+    {"dynamic", "alpha factor beta_fast beta_slow mscale mscale_all_dim xdrope_section", alpha_rule, true},
     {"dynamic", "factor", dynamic_rule},
     {"ntk", "factor", ntk_rule},
     {"codellama", "base_multiplier", codellama_rule},
@@ -291,6 +291,7 @@ inline constexpr known_type known_types[] = {
 inline std::string canonical_type(const std::string& type) {
     if (type.empty() || type == "none" || type == "mrope") return "default";
     if (type == "su") return "longrope";
+    if (type == "xdrope") return "dynamic";  // HunYuan-VL
     if (type == "dynamic_yarn") return "dynamic-yarn";
     return type == "deepseek_yarn" || type == "telechat3-yarn" ? "yarn" : type;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,9 @@ inline constexpr std::string_view position_type_keys[] = {
     "pos_emb_type", "pos_embed_type", "position_embedding", "position_embedding_type", "position_embeddings_type",
     "position_encoding", "position_encoding_type", "positional_embedding", "positional_embedding_type", "positional_encoding"};
 inline constexpr std::string_view plain_position_types[] = {"rope", "rope_gpt_neox", "rope_gptj", "rope_neox", "rotary"};
+/// Keys that the code of few model types reads, by family::reads.
+inline constexpr std::string_view rarely_read_keys[] = {
+    "layer_rope_theta", "no_rope_layer_interval", "no_rope_layers", "partial_rotary_factors", "rope_ratio", "rope_scaling_layers"};
 inline constexpr std::string_view layers_of_rotation_keys[] = {
     "nope_interval", "nope_layer_ids", "nope_layer_interval", "nope_layers", "rope_layers", "use_rope_layers"};
 
@@ -68,6 +72,19 @@ inline bool is_flag(std::string_view key) {
 /// Whether a setting says nothing: null, false, 0, empty.
 inline bool is_unused(const nlohmann::json& value) {
     return value.is_null() || value == false || value == 0 || (value.is_structured() && value.empty());
+}
+
+/// A config without the keys that the code of its model_type does not read, which are reported; nullopt if it has none.
+inline std::optional<nlohmann::json> without_unread_keys(const json_object& config, const family& known) {
+    std::optional<nlohmann::json> without;
+    for (const std::string_view key : rarely_read_keys) {
+        const auto* const found = config.find(key);
+        if (found == nullptr || known.does_read(key)) continue;
+        if (!is_unused(*found)) not_read(config, message(key, " must be left out"));
+        if (!without) without = config.json();
+        without->erase(std::string(key));
+    }
+    return without;
 }
 
 /// Whether the key is a known one with a letter or two changed.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .rotation import RMSNorm, check_heads, check_norm, checked_angles
+from .rotation import RMSNorm, check_heads, check_norm, checked_angles, named, on_one_device
 
 _ops = torch.ops.cordage
 
@@ -56,6 +56,8 @@ class PagedCache(NamedTuple):
                              "float8_e4m3fn (NVFP4)")
         if dtype.itemsize > 1 and (scales_dtype or lanes_of_scale) is not None:
             raise ValueError(f"PagedCache.zeros: scales_dtype and lanes_of_scale must be None for {dtype}, which has no scales")
+        if lanes_of_scale is not None and lanes_of_scale < 1:
+            raise ValueError(f"PagedCache.zeros: lanes_of_scale {lanes_of_scale} must be >= 1, or None")
         lanes = lanes_of_scale or {torch.float8_e8m0fnu: 32, torch.float8_e4m3fn: 16}.get(scales_dtype)
         if head_dim % (lanes or 1 + is_fp4):
             raise ValueError(f"PagedCache.zeros: head_dim {head_dim} must be a multiple of {lanes or 2}, the lanes of a scale"
@@ -155,26 +157,21 @@ def _refuse_gradients(function: str, **tensors: Tensor) -> None:
 # Fake kernels for torch.compile: the rotated q is new, the cache is written in place -------------------------------
 
 
-def _on_one_device(function: str, like: Tensor, tensors: dict[str, Tensor | None]) -> None:
-    """Checks devices: if one tensor is on meta, the CPU kernels, which check the others, do not run."""
-    for name, one in tensors.items():
-        if one is not None and one.device != like.device:
-            raise ValueError(f"{function}: {name} on {one.device} must be on {like.device}")
-
-
 @torch.library.register_fake("cordage::rotate_and_store")
 def _(q, k, v, keys, values, key_scales, value_scales, slot_mapping, weights, eps, adds_one, over_all_heads, after_rotation,
       rounded_between, position_ids, inv_freq, attention_factor, interleaved, *scaling):
-    _on_one_device("rotate_and_store", q, {
+    on_one_device("rotate_and_store", q, named("weights", weights) | {
         "k": k, "v": v, "keys": keys, "values": values, "key_scales": key_scales, "value_scales": value_scales,
-        "slot_mapping": slot_mapping, "position_ids": position_ids,
-        **{f"weights[{i}]": one for i, one in enumerate(weights)}})
+        "slot_mapping": slot_mapping, "position_ids": position_ids},
+        {"inv_freq": inv_freq, "attention_factor": attention_factor})
     return torch.empty_like(q if q.stride(-1) == 1 else q.contiguous())
 
 
 @torch.library.register_fake("cordage::move")
 def _(keys, values, key_scales, value_scales, from_slots, to_slots, from_position_ids, from_inv_freq, from_attention_factor,
       position_ids, inv_freq, attention_factor, interleaved, *scaling):
-    _on_one_device("move", keys, {
+    on_one_device("move", keys, {
         "values": values, "key_scales": key_scales, "value_scales": value_scales, "from_slots": from_slots,
-        "to_slots": to_slots, "from_position_ids": from_position_ids, "position_ids": position_ids})
+        "to_slots": to_slots, "from_position_ids": from_position_ids, "position_ids": position_ids},
+        {"inv_freq": inv_freq, "attention_factor": attention_factor, "from_inv_freq": from_inv_freq,
+         "from_attention_factor": from_attention_factor})

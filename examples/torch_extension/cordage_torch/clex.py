@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.forward_ad import unpack_dual
 
-from .rotation import _ops, refuse_second_derivatives
+from .rotation import _ops, on_one_device, refuse_second_derivatives
 from .rules import Rule
 
 _DEFAULT_ACTIVATION = {"paper": "silu", "log_length": "silu", "released": "tanh"}
@@ -60,14 +60,14 @@ class CLEX(nn.Module):
         self.rotary_dim, self.original_length, self.t_max = rotary_dim, float(original_length), float(t_max)
         self.theta_base, self.field = float(theta_base), field
         self.activation = activation or _DEFAULT_ACTIVATION[field]
-        self.prior, *self.prior_numbers = [prior] if isinstance(prior, str) else prior
+        self.prior, *self.prior_numbers = [prior] if isinstance(prior, str) else prior or [""]
         self.tolerance = float(tolerance)
         self.step_size = float((0.01 if field == "released" else 0.0) if step_size is None else step_size)
         pairs, hidden = rotary_dim // 2, hidden or rotary_dim
         self.W_up = nn.Parameter(torch.randn(hidden, pairs) * pairs ** (0.5 if field == "log_length" else -0.5))
         self.W_down = nn.Parameter(torch.zeros(pairs, hidden))
         # Not a buffer, so that model.half() does not convert it.
-        self.cached_t = torch.tensor(sorted(cached_t), dtype=torch.float64) if cached_t is not None else None
+        self.cached_t = torch.tensor(sorted(cached_t), dtype=torch.float64, device="cpu") if cached_t is not None else None
         self._held_t: float | None = None
         with torch.no_grad():
             self(1.0)  # solves once, so that an invalid setting raises here and not during training
@@ -86,7 +86,7 @@ class CLEX(nn.Module):
 
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:
         """inv_freq as from forward, and the prior's attention factor at t, float64 in t's shape (no gradient)."""
-        ts = t.detach() if isinstance(t, Tensor) else torch.full((), t, dtype=torch.float64)
+        ts = t.detach() if isinstance(t, Tensor) else torch.full((), t, dtype=torch.float64, device="cpu")
         if not torch.compiler.is_compiling() and any(unpack_dual(one).tangent is not None for one in (self.W_up, self.W_down)):
             raise NotImplementedError("CLEX: forward-mode derivatives (torch.func.jvp, dual tensors) are not supported; use reverse "
                                       "mode")
@@ -98,7 +98,7 @@ class CLEX(nn.Module):
     def t_of(self, length: Tensor) -> Tensor:
         """The ratio t for a sequence of `length` tokens, [] float64: 1 up to original_length, at most t_max."""
         if self._held_t is not None:
-            return torch.full((), self._held_t, dtype=torch.float64)
+            return torch.full((), self._held_t, dtype=torch.float64, device="cpu")
         ratio = (length.to(torch.float64) / self.original_length).clamp(1.0, self.t_max)
         if self.cached_t is None:
             return ratio
@@ -124,13 +124,14 @@ class CLEX(nn.Module):
 
 @torch.library.register_fake("cordage::clex")
 def _(up, down, t, *settings):
-    ts = t.numel()
-    return (torch.empty(ts, up.shape[1], dtype=torch.float64, device="cpu"),
-            torch.empty(ts, dtype=torch.float64, device="cpu"))
+    on_one_device("CLEX", up, {}, {"W_down": down, "t": t})
+    basis = up.new_empty(t.numel(), up.shape[1], dtype=torch.float64, device="meta" if up.is_meta else "cpu")
+    return basis, basis.new_empty(t.numel())
 
 
 @torch.library.register_fake("cordage::clex_backward")
 def _(grad_inv_freq, up, down, t, *settings):
+    on_one_device("CLEX", up, {}, {"grad_inv_freq": grad_inv_freq, "W_down": down, "t": t})
     return torch.empty_like(up, memory_format=torch.contiguous_format), \
         torch.empty_like(down, memory_format=torch.contiguous_format)
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 def unscaled_inv_freq(basis: nn.Module) -> Tensor:
     """RoPE's own frequencies, theta_base^(-2i/rotary_dim), radians per position: [pairs] float64."""
-    return basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64) / basis.rotary_dim)
+    return basis.theta_base**(-torch.arange(0, basis.rotary_dim, 2, dtype=torch.float64, device="cpu") / basis.rotary_dim)
 
 
 class OverBasis(nn.Module):

@@ -234,8 +234,8 @@ class _ConfigBasis(nn.Module):
             raise ValueError("apply_to: rope_type 'clex' has its weights in a checkpoint; give them as scaling, a CLEX")
         self.words = self.rule["words"]
         self.trained = self.rule.settings.get("max_position_embeddings") or 0
-        self.axis_of_pair = torch.tensor(self.rule["axis_of_pair"], dtype=torch.int64)
-        self.longest = torch.zeros((), dtype=torch.int64)
+        self.axis_of_pair = torch.tensor(self.rule["axis_of_pair"], dtype=torch.int64, device="cpu")
+        self.longest = torch.zeros((), dtype=torch.int64, device="cpu")
         self.at_any_length = None if self.rule["depends_on_length"] else self.rule.basis(self.longest)
 
     @classmethod
@@ -247,7 +247,7 @@ class _ConfigBasis(nn.Module):
             warnings.warn(f"apply_to: {warning}", stacklevel=5)
         for other in [layer_type] if layer_type else first.rule["layer_types"]:
             basis = first if other == layer_type else cls(rotary.config, other)
-            inv_freq = basis(torch.zeros(1, dtype=torch.int64))[0].to(torch.float32)
+            inv_freq = basis(torch.zeros(1, dtype=torch.int64, device="cpu"))[0].to(torch.float32)
             if own is None or own.shape != inv_freq.shape:
                 continue
             rounding = max(1e-5, 2 * torch.finfo(own.dtype).eps)  # model.to(torch.bfloat16) also rounds them

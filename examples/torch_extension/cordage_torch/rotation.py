@@ -2,6 +2,8 @@
 """The rotation of q and k as differentiable operators for torch.compile."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -144,34 +146,57 @@ def _behind(inputs: tuple[Tensor, ...], wanted: list[bool]) -> list[Tensor]:
             for like, is_wanted in zip(inputs, wanted, strict=True)]
 
 
+def named(name: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+    return {f"{name}[{i}]": one for i, one in enumerate(tensors)}
+
+
+def on_one_device(function: str, like: Tensor, tensors: dict[str, Tensor | None], numbers: dict[str, Tensor]) -> None:
+    """Checks devices: if one argument is on meta, torch runs the fake kernel in place of the one that checks them.
+
+    numbers: may be on the CPU or on that of `like`
+    """
+    for name, one in tensors.items():
+        if one is not None and one.device != like.device:
+            raise ValueError(f"{function}: {name} on {one.device} must be on {like.device}")
+    for name, one in numbers.items():
+        if one.is_meta and not like.is_meta:
+            raise ValueError(f"{function}: {name} on meta must be on cpu")
+
+
 @torch.library.register_fake("cordage::rotate")
 def _(x, position_ids, inv_freq, attention_factor, interleaved, heads_first=False):
+    on_one_device("rotate", x[0], named("x", x) | {"position_ids": position_ids},
+                  {"inv_freq": inv_freq, "attention_factor": attention_factor})
     return _new(x, heads_first)
 
 
 @torch.library.register_fake("cordage::rotate_backward")
 def _(grad_y, y, position_ids, inv_freq, attention_factor, interleaved, wanted, heads_first=False):
+    on_one_device("rotate", grad_y[0], named("grad_y", grad_y) | named("y", y) | {"position_ids": position_ids},
+                  {"inv_freq": inv_freq, "attention_factor": attention_factor})
     return _new(grad_y, heads_first), *_behind((position_ids, inv_freq, attention_factor), wanted)
 
 
 @torch.library.register_fake("cordage::rotate_normalized")
 def _(x, weights, eps, adds_one, over_all_heads, after_rotation, rounded_between, position_ids, inv_freq, attention_factor,
       interleaved, heads_first=False):
-    for i, one in enumerate(weights):
-        if one.device != x[0].device:
-            raise ValueError(f"rotate: weights[{i}] on {one.device} must be on {x[0].device}")
+    on_one_device("rotate", x[0], named("x", x) | named("weights", weights) | {"position_ids": position_ids},
+                  {"inv_freq": inv_freq, "attention_factor": attention_factor})
     return _new(x, heads_first)
 
 
 @torch.library.register_fake("cordage::rotate_normalized_backward")
 def _(grad_y, x, weights, eps, adds_one, over_all_heads, after_rotation, rounded_between, position_ids, inv_freq,
       attention_factor, interleaved, wanted, wants_weights, heads_first=False):
+    on_one_device("rotate", grad_y[0], named("grad_y", grad_y) | named("x", x) | named("weights", weights)
+                  | {"position_ids": position_ids}, {"inv_freq": inv_freq, "attention_factor": attention_factor})
     of_weights = [one.new_empty(one.shape) for one in weights] if wants_weights else []
     return _new(grad_y, heads_first), of_weights, *_behind((position_ids, inv_freq, attention_factor), wanted)
 
 
 @torch.library.register_fake("cordage::rotate_by_table")
 def _(x, cos, sin, interleaved, adjoint, heads_first=False):
+    on_one_device("rotate_by_table", x[0], named("x", x) | {"cos": cos, "sin": sin}, {})
     return _new(x, heads_first)
 
 

@@ -67,4 +67,5 @@ class Rule:
 @torch.library.register_fake("cordage::config_basis")
 def _(length, config_json, layer_type, is_scaled=False):
     pairs = json.loads(_ops.config_rule(config_json, layer_type, is_scaled))["rotary_dim"] // 2
-    return (torch.empty(pairs, dtype=torch.float64, device="cpu"), torch.empty((), dtype=torch.float64, device="cpu"))
+    inv_freq = torch.empty(pairs, dtype=torch.float64, device="meta" if length.is_meta else "cpu")
+    return inv_freq, inv_freq.new_empty(())

@@ -40,14 +40,15 @@ class LearnedTable(OverBasis):
         if not knots or not all(low < high for low, high in zip([1.0, *knots], knots)):
             raise ValueError(f"LearnedTable: knots {list(knots)} must be one or more increasing ratios > 1")
         super().__init__(prior.requires_grad_(False))
-        self.log_knots = torch.tensor([1.0, *knots], dtype=torch.float64).log()  # not a buffer: model.half() would convert it
-        self.gate = 1.0 / (1.0 + unscaled_inv_freq(prior) * prior.original_length)  # [pairs]; not a buffer either
+        # Neither is a buffer: model.half() would convert it.
+        self.log_knots = torch.tensor([1.0, *knots], dtype=torch.float64, device="cpu").log()
+        self.gate = 1.0 / (1.0 + unscaled_inv_freq(prior) * prior.original_length)  # [pairs]
         self.offsets = nn.Parameter(torch.zeros(len(knots), prior.rotary_dim // 2))
 
     def basis(self, t: float | Tensor) -> tuple[Tensor, Tensor]:
         """inv_freq as from forward, and the prior's attention factor at t, float64 in t's shape (no gradient)."""
         inv_freq, factor = self.prior.basis(t)
-        log_t = torch.as_tensor(t, dtype=torch.float64).detach().cpu().log()
+        log_t = torch.as_tensor(t, dtype=torch.float64, device="cpu").detach().log()
         upper = torch.searchsorted(self.log_knots, log_t, right=True).clamp(max=len(self.log_knots) - 1)
         below, above = self.log_knots.take(upper - 1), self.log_knots.take(upper)
         share = ((log_t - below) / (above - below)).clamp(max=1.0)

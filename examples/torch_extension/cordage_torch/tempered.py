@@ -47,7 +47,7 @@ class Tempered(OverBasis):
 
     def temperature(self, t: float | Tensor) -> Tensor:
         """tau(t), float64 on the CPU, of t's shape."""
-        log_t = torch.as_tensor(t, dtype=torch.float64).detach().cpu().log()
+        log_t = torch.as_tensor(t, dtype=torch.float64, device="cpu").detach().log()
         slope, power = self.log_slope.to("cpu", torch.float64).exp(), self.power.to("cpu", torch.float64)
         return (power * (slope * log_t).log1p()).exp()
 

@@ -5,7 +5,7 @@ import torch
 from released_formula import released_inv_freq
 from torch.autograd import gradcheck
 
-from cordage_torch import CLEX, LearnedTable
+from cordage_torch import CLEX, LearnedTable, Tempered
 
 
 def with_random_weights(clex, size=0.05, seed=3):
@@ -97,6 +97,7 @@ def test_t_of_a_length():
     ({"field": "log_time"}, "'released'; 'log_length' is 'log_time' in other units"),
     ({"activation": "relu"}, "activation 'relu' must be 'silu' or 'tanh'"),
     ({"prior": "ntk"}, "prior 'ntk' must be 'ntk_aware'"),
+    ({"prior": ()}, "prior '' must be 'ntk_aware'"),
     ({"prior": ("linear", 3.0)}, "prior 'linear' with 1 numbers must have none"),
     ({"prior": ("by_parts", 4.0, 1.0)}, "rotations_high 1 must be finite and >= rotations_low 4"),
     ({"prior": "linear", "field": "released"}, "prior 'linear' must be 'ntk_aware' where field is 'released'"),
@@ -110,6 +111,27 @@ def test_t_of_a_length():
 def test_errors_name_the_setting(settings, words):
     with pytest.raises(ValueError, match=words):
         CLEX(**({"rotary_dim": 8, "original_length": 16} | settings))
+
+
+@pytest.mark.parametrize("make", [lambda: CLEX(8, original_length=16, cached_t=(2.0, 4.0)),
+                                  lambda: LearnedTable(CLEX(8, original_length=16)), lambda: Tempered(CLEX(8, original_length=16))])
+def test_a_basis_made_on_meta_is_loaded(make):
+    """What is no parameter is on the CPU; once, it was on meta."""
+    good = make()
+    with torch.device("meta"):
+        loaded = make()
+    loaded.to_empty(device="cpu")
+    loaded.load_state_dict(good.state_dict())
+    with torch.device("meta"):
+        assert torch.equal(loaded(2.0), good(2.0)) and float(loaded.t_of(torch.tensor(32, device="cpu"))) == 2.0
+        with loaded.held_at(3.0):
+            assert float(loaded.t_of(torch.tensor(32, device="cpu"))) == 3.0
+
+
+def test_a_ratio_on_meta_is_refused_and_weights_on_meta_give_a_basis_on_it():
+    assert CLEX(8, original_length=16).to("meta")(2.0).is_meta
+    with pytest.raises(ValueError, match="CLEX: t on meta must be on cpu"):
+        CLEX(8, original_length=16)(torch.tensor(2.0, device="meta"))
 
 
 def test_t_out_of_range():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """rotate and rotate_by_table: values, gradients, layouts, errors."""
 import math
+import re
 
 import pytest
 import torch
@@ -257,6 +258,41 @@ def test_the_operators_compare_sizes_of_their_numbers():
     for size in (3, 5, 7):  # [ts, pairs] has 6
         with pytest.raises(ValueError, match=f"grad_inv_freq has {size} numbers, must have 2"):
             torch.ops.cordage.clex_backward(torch.ones(size, dtype=torch.float64), up, down, t, *settings)
+
+
+@pytest.mark.parametrize("name", ["x[1]", "position_ids", "inv_freq", "attention_factor", "weights[1]"])
+@pytest.mark.parametrize("norm", [None, RMSNorm(torch.ones(8), torch.ones(8))])
+def test_an_argument_on_meta_is_refused(name, norm):
+    """Once, torch ran the fake kernel, whose result is not initialised."""
+    x, given = list(q_and_k()), {"position_ids": torch.arange(5), "inv_freq": INV_FREQ, "attention_factor": FACTOR}
+    if name == "x[1]":
+        x[1] = x[1].to("meta")
+    elif name in given:
+        given[name] = given[name].to("meta")
+    elif norm is None:
+        return
+    else:
+        norm = RMSNorm(norm.weights[0], norm.weights[1].to("meta"))
+    with pytest.raises(ValueError, match=re.escape(f"rotate: {name} on meta must be on cpu")):
+        rotate(*x, norm=norm, **given)
+
+
+def test_a_call_on_meta_has_the_shapes():
+    x = [one.to("meta") for one in q_and_k()]
+    for inv_freq in (INV_FREQ, INV_FREQ.to("meta")):
+        y = rotate(*x, position_ids=torch.arange(5, device="meta"), inv_freq=inv_freq)
+        assert all(one.is_meta and one.shape == of.shape for one, of in zip(y, x, strict=True))
+
+
+@pytest.mark.parametrize("name", ["x[1]", "cos", "sin"])
+def test_a_table_on_meta_is_refused(name):
+    x, given = list(q_and_k(torch.float32)), {"cos": torch.ones(1, 5, PAIRS), "sin": torch.ones(1, 5, PAIRS)}
+    if name == "x[1]":
+        x[1] = x[1].to("meta")
+    else:
+        given[name] = given[name].to("meta")
+    with pytest.raises(ValueError, match=re.escape(f"rotate_by_table: {name} on meta must be on cpu")):
+        rotate_by_table(*x, **given)
 
 
 def test_forward_mode_derivatives_are_refused():

@@ -19,13 +19,14 @@ class Convention(NamedTuple):
     interleaved: bool  # pairs (2i, 2i + 1) instead of (i, i + pairs)
     is_inverse: bool  # by the negative angle
     is_table_doubled: bool  # cos and sin hold each pair's number twice
+    repeats_lanes: bool  # they hold them as c0 c0 c1 c1 instead of c0 c1 c0 c1
     splits: bool  # the result has the first lanes of all pairs, then the second ones
 
     def tables(self, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
         """The model's cos and sin as [..., pairs], for a rotation by the positive angle."""
-        if self.is_table_doubled:  # the second half repeats the first
-            pairs = cos.shape[-1] // 2
-            cos, sin = cos[..., :pairs], sin[..., :pairs]
+        if self.is_table_doubled:
+            once = slice(None, None, 2) if self.repeats_lanes else slice(cos.shape[-1] // 2)
+            cos, sin = cos[..., once], sin[..., once]
         return cos, -sin if self.is_inverse else sin
 
     def positions(self, position_ids: Tensor) -> Tensor:
@@ -56,7 +57,11 @@ def convention_of(function) -> Convention | None:
             continue
         if tuple(rotated) in _KNOWN:
             interleaved, is_inverse, splits = _KNOWN[tuple(rotated)]
-            return Convention(interleaved, is_inverse, width == 4, splits)
+            repeats_lanes = False
+            if width == 4 and interleaved and not splits:
+                of_lanes = function(x, x, zeros, torch.tensor([[[1.0, 1.0, 2.0, 2.0]]], device="cpu"))[0].flatten().tolist()
+                repeats_lanes = of_lanes[2:] != rotated[2:]
+            return Convention(interleaved, is_inverse, width == 4, repeats_lanes, splits)
     return None
 
 

@@ -90,7 +90,7 @@ def _small_config(cls, extra=()):
 
 
 def _class_of(family):
-    module = importlib.import_module(asking()[family])
+    module = importlib.import_module(asking().get(family, f"transformers.models.{family}.modeling_{family}"))
     if family in MODELS:
         return getattr(module, MODELS[family])
     classes = [one for one in vars(module).values() if inspect.isclass(one) and issubclass(one, PreTrainedModel)

@@ -54,6 +54,17 @@ def test_families_whose_other_function_interleaves(family):
         assert apart([got], [expected]) <= AGREEMENT and apart(grads, gradients) <= OF_GRADIENTS
 
 
+@pytest.mark.parametrize("family", ["cohere", "cohere2", "glm", "helium"])
+def test_tables_of_interleaved_pairs(family):
+    """Cohere's hold each number twice in a row, the others' repeat all of them."""
+    model, inputs = small(family)
+    expected, _ = result(model, inputs)
+    for exact in (True, False):
+        with apply_to(model, exact=exact):
+            got, _ = result(model, inputs)
+        assert apart([got], [expected]) <= AGREEMENT
+
+
 @pytest.mark.parametrize("family", ROTATED)
 def test_every_family_at_another_t(family):
     model, inputs = small(family, **{"rope_parameters": SCALED[family]} if family in SCALED else {})

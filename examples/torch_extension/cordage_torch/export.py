@@ -152,6 +152,10 @@ def save_gguf(config, basis: LearnedModule, length: int, model: str | Path, path
     """
     import gguf
 
+    text = config.get_text_config()
+    heads = [text.num_hidden_layers, text.num_attention_heads]
+    if temperatures is not None and list(temperatures.shape) != heads:
+        raise ValueError(f"export: temperatures {list(temperatures.shape)} must be [layers, heads] = {heads} of the config")
     factors = _factors(config, basis, length)
     reader, arch = _read_gguf(config, basis, model, path)
     said = {"context_length": (length, gguf.GGUFValueType.UINT32),
@@ -200,6 +204,9 @@ def _tempered(tensor, temperatures: Tensor, config):
     parts = tensor.name.split(".")
     if parts[0] != "blk" or parts[2] not in ("attn_q", "attn_qkv"):
         return tensor
+    if int(parts[1]) >= len(temperatures):
+        raise ValueError(f"export: MODEL.gguf has {tensor.name}, must have the {len(temperatures)} layers of the config; convert MODEL "
+                         "anew")
     values = torch.from_numpy(gguf.quants.dequantize(tensor.data, tensor.tensor_type).copy())
     rule, of_layer = Rule(config.get_text_config()), temperatures[int(parts[1])]
     factors = torch.ones(len(values))

@@ -44,7 +44,7 @@ class LeRoPE(nn.Module):
         pairs = self.rotary_dim // 2
         if alpha is not None and (alpha.shape != (pairs,) or not bool(alpha.isfinite().all())):
             raise ValueError(f"LeRoPE: alpha {list(alpha.shape)} must be [{pairs}] finite numbers")
-        self.of_config, self.attention_factor = self.rule.basis(torch.zeros((), dtype=torch.int64))
+        self.of_config, self.attention_factor = self.rule.basis(torch.zeros((), dtype=torch.int64, device="cpu"))
         self.alpha = nn.Parameter(torch.zeros(pairs) if alpha is None else alpha.detach().clone().float().cpu())
         self._held_t: float | None = None
 
@@ -59,12 +59,14 @@ class LeRoPE(nn.Module):
     def t_of(self, length: Tensor) -> Tensor:
         """The ratio t for a sequence of `length` tokens, [] float64. Only a temperature over this basis depends on t."""
         if self._held_t is not None:
-            return torch.full((), self._held_t, dtype=torch.float64)
+            return torch.full((), self._held_t, dtype=torch.float64, device="cpu")
         return (length.to(torch.float64) / self.original_length).clamp(1.0, self.t_max)
 
     @contextmanager
     def held_at(self, t: float):
         """As CLEX.held_at; does not change the basis."""
+        if not 1.0 <= t <= self.t_max:
+            raise ValueError(f"LeRoPE.held_at: t {t} must be in [1, t_max = {self.t_max}]")
         before, self._held_t = self._held_t, float(t)
         try:
             yield self

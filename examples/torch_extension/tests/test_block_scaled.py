@@ -267,6 +267,7 @@ def test_errors_name_the_field(cache, words):
     ({"dtype": torch.bfloat16, "scales_dtype": E8M0}, "must be None for torch.bfloat16, which has no scales"),
     ({"dtype": E4M3, "scales_dtype": E8M0}, "head_dim 48 must be a multiple of 32, the lanes of a scale"),
     ({"dtype": torch.int8, "lanes_of_scale": 20}, "head_dim 48 must be a multiple of 20"),
+    ({"dtype": torch.int8, "lanes_of_scale": -8}, "lanes_of_scale -8 must be >= 1, or None"),
 ])
 def test_errors_of_zeros(arguments, words):
     with pytest.raises(ValueError, match=words):

@@ -83,6 +83,9 @@ def test_queries_in_a_gguf_file(tmp_path):
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
+        for wrong in (temperatures[:1], temperatures[:, :3]):
+            with pytest.raises(ValueError, match=r"temperatures \[.*\] must be \[layers, heads\] = \[2, 4\] of the config"):
+                save_gguf(model.config, clex, 128, tmp_path / "MODEL.gguf", tmp_path / "model.gguf", temperatures=wrong)
         save_gguf(model.config, clex, 128, tmp_path / "MODEL.gguf", tmp_path / "model.gguf", temperatures=temperatures)
         before, after = ({one.name: one for one in gguf.GGUFReader(tmp_path / name).tensors} for name in ("MODEL.gguf", "model.gguf"))
         for layer in range(2):
@@ -92,4 +95,7 @@ def test_queries_in_a_gguf_file(tmp_path):
             assert list(after[name].shape) == list(before[name].shape)
             key = f"blk.{layer}.attn_k.weight"
             assert after[key].tensor_type == kind and after[key].data.tobytes() == before[key].data.tobytes()
+        shorter = small("llama", num_hidden_layers=1).config
+        with pytest.raises(ValueError, match="MODEL.gguf has blk.1.attn_q.weight, must have the 1 layers of the config"):
+            save_gguf(shorter, clex, 128, tmp_path / "MODEL.gguf", tmp_path / "other.gguf", temperatures=temperatures[:1])
         assert after["blk.0.attn_q.weight"].tensor_type == (kind if kind == 0 else gguf.GGMLQuantizationType.F16)

@@ -235,6 +235,22 @@ def test_errors_name_the_argument(tmp_path):
             LeRoPE(model.config, alpha=wrong)
     with pytest.raises(ValueError, match="rope_type 'dynamic' must be one whose basis is the same at every length"):
         LeRoPE(llama.config, {"rope_type": "dynamic", "factor": 2.0})
+    for t in (0.5, -1.0, math.nan, 17.0):
+        with pytest.raises(ValueError, match=r"LeRoPE.held_at: t .* must be in \[1, t_max = 16.0\]"):
+            LeRoPE(llama.config, t_max=16.0).held_at(t).__enter__()
+
+
+def test_a_basis_made_on_meta_is_loaded():
+    """Once, the frequencies of its rule were not initialised."""
+    config = small("llama").config
+    good = LeRoPE(config)
+    with torch.no_grad():
+        good.alpha.normal_(std=0.3)
+    with torch.device("meta"):
+        loaded = LeRoPE(config)
+    loaded.to_empty(device="cpu")
+    loaded.load_state_dict(good.state_dict())
+    assert torch.equal(loaded(1.0), good(1.0))
 
 
 # Factors on queries -------------------------------------------------------------------------------------------------

@@ -381,6 +381,23 @@ def test_that_a_cache_was_written_is_noted(device):
     assert all(x._version > version for x, version in zip(cache[:4], before, strict=True))
 
 
+def test_a_cache_made_in_inference_mode_is_written_in_it():
+    """Once, torch's error came after the cache was written."""
+    q, k, v = drawn(3, KV_HEADS, KV_HEADS, dtype=torch.float32)
+    with torch.inference_mode():
+        cache = cache_of(torch.float32)
+    arguments = {"slot_mapping": SLOTS, "position_ids": IDS, "inv_freq": INV_FREQ}
+    with torch.no_grad():
+        with pytest.raises(ValueError, match="keys made in inference mode must be written in it"):
+            rotate_and_store(q, k, v, cache=cache, **arguments)
+        with pytest.raises(ValueError, match="keys made in inference mode must be written in it"):
+            move(cache, SLOTS, SLOTS, from_position_ids=IDS, position_ids=IDS + 1, inv_freq=INV_FREQ)
+    assert is_untouched(cache, torch.tensor([-1]))
+    with torch.inference_mode():
+        rotate_and_store(q, k, v, cache=cache, **arguments)
+    assert is_untouched(cache) and not is_untouched(cache, torch.tensor([-1]))
+
+
 # Errors -----------------------------------------------------------------------------------------------------------
 
 
@@ -482,6 +499,8 @@ OVERLAPPING = torch.zeros(BLOCKS, BLOCK_SIZE, KV_HEADS, HEAD_DIM)
     (changed(slot_mapping=SLOTS.float()), r"slot_mapping of type Float \[5\] must be int32 or int64 \[1, 5\]"),
     (changed(slot_mapping=SLOTS[:4]), r"slot_mapping of type Long \[4\]"),
     (changed(slot_mapping=SLOTS.to("meta")), "slot_mapping on meta must be on cpu"),
+    (changed(inv_freq=INV_FREQ.to("meta")), "inv_freq on meta must be on cpu"),
+    (changed(attention_factor=torch.ones((), dtype=torch.float64, device="meta")), "attention_factor on meta must be on cpu"),
     (changed(slot_mapping=torch.tensor([0, 1, 2, 3, 12])), r"slot \[0, 4\] 12 must be one of the cache's 12 slots"),
     (changed(slot_mapping=torch.tensor([0, 1, 2, 3, 1])), r"slot \[0, 4\] 1 must be listed once"),
     (changed(position_ids=torch.arange(4)), r"angles \[1, 4\] must be"),
@@ -508,6 +527,8 @@ def test_errors_name_the_argument_before_anything_is_written(change, words):
     (changed(from_position_ids=IDS[:4]), r"position_ids \[4\] of from must be \[tokens\] = \[5\]"),
     (changed(position_ids=IDS[None]), r"position_ids \[1, 5\] of to must be"),
     (changed(from_inv_freq=INV_FREQ[:2]), "angle_difference: from"),
+    (changed(inv_freq=INV_FREQ.to("meta")), "move: inv_freq on meta must be on cpu"),
+    (changed(from_inv_freq=INV_FREQ.to("meta")), "move: from_inv_freq on meta must be on cpu"),
     (changed(from_attention_factor=math.nan), "attention_factor -?nan must be"),
     (changed(to_slots=torch.tensor([1, 2, 3, 4, 12])), "12 must be one of the cache's 12 slots"),
     (changed(from_slots=torch.tensor([0, 1, 2, 3, 4]), to_slots=torch.tensor([1, 2, 3, 4, 5])),

@@ -16,7 +16,7 @@ from cordage_torch import rotate
 from cordage_torch.rotation import rotate_by_axes
 
 from .requests import lengths_of_batch
-from .rules import WAY_OUT, LayerRule, ModelRules
+from .rules import WAY_OUT, LayerRule, ModelRules, settings_of
 
 # vLLM's class of each rope_type of a config.
 SERVED = {
@@ -72,7 +72,7 @@ class CordageRotary:
             raise ValueError(f"cordage_vllm: vLLM rotates pairs by the axes {axes}, must be {self.rule.axis_of_pair.tolist()} "
                              f"as mrope_section and mrope_interleaved say; {WAY_OUT}")
         # Equal in all processes and at each start, since compiled code that vLLM keeps on disk contains it.
-        said = f"{self.rule.config_json} {self.rule.layer_type} {self.head_size} {self.interleaved}"
+        said = f"{self.rule.config_json} {self.rule.layer_type} {settings_of(config)} {self.head_size} {self.interleaved}"
         self.key = hashlib.sha256(said.encode()).hexdigest()
         _layers[self.key] = self
 
@@ -92,6 +92,23 @@ class CordageLongRope(CordageRotary):
     """vLLM's LongRoPE class is a plain module without dispatch to forward_cpu."""
 
     forward = CordageRotary.forward_native
+
+
+class _OfEngines(dict):
+    """The layers that get_rope has made, in place of its own dictionary, which engines in one process share."""
+
+    def __contains__(self, key) -> bool:
+        return super().__contains__(_with_settings(key))
+
+    def __getitem__(self, key):
+        return super().__getitem__(_with_settings(key))
+
+    def __setitem__(self, key, layer) -> None:
+        super().__setitem__(_with_settings(key), layer)
+
+
+def _with_settings(key: tuple) -> tuple:
+    return *key, settings_of(get_current_vllm_config())
 
 
 def _axis_of_pair(layer) -> list[int]:
@@ -174,6 +191,7 @@ def register() -> None:
             CustomOp.register_oot(type(f"Cordage{name}", (CordageRotary, own), members), name=name)
         else:  # the module of get_rope, which makes it, has its name
             setattr(rotary_embedding, name, type(f"Cordage{name}", (CordageLongRope, own), {"rope_type": SERVED[name]}))
+    rotary_embedding._ROPE_DICT = _OfEngines()
     # Part of the key of compiled code that vLLM keeps on disk: code with its own rotation is not found.
     vllm.envs.environment_variables["CORDAGE_VLLM"] = lambda: "1"
 

@@ -63,6 +63,11 @@ class LayerRule:
         return Basis(inv_freq, factor, hashlib.sha256(numbers).hexdigest())
 
 
+def settings_of(vllm_config) -> str:
+    """What the basis of a model's layers depends on beside its config."""
+    return f"{vllm_config.model_config.max_model_len} {(vllm_config.additional_config or {}).get('cordage')}"
+
+
 def _check_longest(config_json: str, length: int) -> None:
     """The long factors are one basis, for the longest length of the config; vLLM can be told to go beyond it."""
     longest = json.loads(config_json).get("max_position_embeddings")

@@ -89,6 +89,35 @@ def test_a_misspelt_key_of_a_request_is_refused(refusals):
     assert len(other[0]["tokens"]) == len(another[0]["tokens"]) == 2
 
 
+def test_engines_in_one_process_have_their_own_bases(folder):
+    """Once, the second one's layer replaced the first one's, or was that one."""
+    program = """
+import sys, torch
+from vllm.plugins import load_general_plugins
+load_general_plugins()
+from vllm.config import set_current_vllm_config
+from vllm.engine.arg_utils import EngineArgs
+from vllm.model_executor.layers.rotary_embedding import get_rope
+rope = {"rope_type": "dynamic", "rope_theta": 1000.0, "factor": 4.0}
+learned = {"cordage": {"basis": "learned_basis:table"}}
+layers = []
+for length, basis in ((256, {}), (1024, {}), (1024, learned), (256, {})):
+    config = EngineArgs(model=sys.argv[1], skip_tokenizer_init=True, dtype="float32", max_model_len=length, additional_config=basis,
+                        hf_overrides={"rope_parameters": rope}).create_engine_config()
+    with set_current_vllm_config(config):
+        layers.append(get_rope(32, 256, rope_parameters=rope, dtype=torch.float32))
+x = torch.ones(1, 32)
+rotated = [layer.forward_native(torch.tensor([60]), x.clone())[0] for layer in layers]
+print([[torch.equal(a, b) for b in rotated] for a in rotated], layers[0] is layers[3])
+"""
+    done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True,
+                          env=os.environ | {"VLLM_PLUGINS": "cordage", "VLLM_LOGGING_LEVEL": "ERROR",
+                                            "PYTHONPATH": os.path.dirname(os.path.abspath(__file__))})
+    assert done.returncode == 0, done.stderr[-3000:]
+    same = [[i == j or {i, j} == {0, 3} for j in range(4)] for i in range(4)]
+    assert done.stdout.splitlines()[-1] == f"{same} True"
+
+
 def test_classes_and_types_that_are_not_served(folder):
     """Layers constructed within vLLM, as a model does."""
     program = """

@@ -3,6 +3,10 @@
 // paged cache, moves of cached keys.
 #pragma once
 
+#include <c10/core/InferenceMode.h>
+
+#include <utility>
+
 #include "cordage/host/aten/paged_cache.hpp"
 #include "rotate.hpp"
 
@@ -29,6 +33,18 @@ inline cordage::aten::cache_tensors cache_of(const at::Tensor& keys, const at::T
             static_cast<float>(value_tensor_scale)};
 }
 
+/// Checks that versions can be incremented: those of a tensor made in inference mode can only be within it.
+inline void check_versions(const char* function, const cordage::aten::cache_tensors& cache) {
+    if (c10::InferenceMode::is_enabled()) return;
+    for (const auto& [name, x] :
+         {std::pair("keys", cache.keys), std::pair("values", cache.values), std::pair("key_scales", cache.key_scales),
+          std::pair("value_scales", cache.value_scales)}) {
+        if (!x.defined() || !x.is_inference()) continue;
+        cordage::fail<cordage::value_error>({function, ": ", name,
+                                             " made in inference mode must be written in it; call ", function,
+                                             " under torch.inference_mode(), or make the cache outside"});
+    }
+}
 /// Increments the version of a cache that was written, so that autograd detects modified saved tensors.
 inline void bump_versions(const cordage::aten::cache_tensors& cache) {
     for (const at::Tensor& x : {cache.keys, cache.values, cache.key_scales, cache.value_scales}) {
@@ -94,6 +110,7 @@ at::Tensor rotate_and_store(const at::Tensor& q, const at::Tensor& k, const at::
         const auto by = aten::angles_of(position_ids, inv_freq, attention_factor);
         const auto cache = detail::cache_of(keys, values, key_scales, value_scales, scales_round_up, scale_least,
                                             key_tensor_scale, value_tensor_scale);
+        detail::check_versions("rotate_and_store", cache);
         std::optional<aten::norm_tensors> norm;
         if (eps) norm = detail::norm_of(weights, *eps, adds_one, over_all_heads, after_rotation, rounded_between);
         at::Tensor rotated =
@@ -117,6 +134,7 @@ void move(const at::Tensor& keys, const at::Tensor& values, const std::optional<
         const auto to = aten::angles_of(position_ids, inv_freq, attention_factor);
         const auto cache = detail::cache_of(keys, values, key_scales, value_scales, scales_round_up, scale_least,
                                             key_tensor_scale, value_tensor_scale);
+        detail::check_versions("move", cache);
         if (interleaved)
             aten::move<cordage::interleaved, Device>(cache, from_slots, to_slots, from, to);
         else

@@ -200,13 +200,13 @@ bool shift(input& in) {
     const std::vector<std::uint8_t> before = memory;
     try {
         const gg::key_shift moved(gg::rotation(arguments), size);
-        moved.check(keys, k_shift);  // reads no elements, so also without data
+        moved.check(keys, k_shift, keys);  // reads no elements, so also without data
         if (keys.type != gg::detail::type_of<T>() || !is_true(keys, sizeof(T), lanes) || !is_true(k_shift, 4))
             return false;
-        moved.run(keys, k_shift, 0, 1);
+        moved.run(keys, k_shift, keys, 0, 1);
         const std::vector<std::uint8_t> expected = std::exchange(memory, before);
         keys.data = memory.data() + (static_cast<const std::uint8_t*>(keys.data) - expected.data());
-        for (int ith = 0; ith < std::clamp(nth, 1, 64); ++ith) moved.run(keys, k_shift, ith, nth);
+        for (int ith = 0; ith < std::clamp(nth, 1, 64); ++ith) moved.run(keys, k_shift, keys, ith, nth);
         expect(memory == expected || nth > 64, "slices make what one call makes");
         if (lanes > 1) {  // blocks that stay keep their bytes
             const std::vector<std::uint8_t> made = std::exchange(memory, before);

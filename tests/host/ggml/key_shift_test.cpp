@@ -292,11 +292,11 @@ TEST_CASE(
     const auto with = [&](const char* text, const auto& change) {
         fake_tensor keys = t, of = k_shift;
         change(keys, of);
-        check_refused(text, [&] { shift.check(keys, of); });
-        for (const int ith : {0, 1}) check_refused(text, [&] { shift.run(keys, of, ith, 2); });
+        check_refused(text, [&] { shift.check(keys, of, keys); });
+        for (const int ith : {0, 1}) check_refused(text, [&] { shift.run(keys, of, keys, ith, 2); });
         CHECK(are_same_bytes(cache, before));
     };
-    shift.check(t, k_shift);
+    shift.check(t, k_shift, t);
     with("ggml: keys of type F64 must be F32, F16, BF16, Q8_0 or Q4_0", [](fake_tensor& k, auto&) { k.type = 28; });
     with("ggml: keys of type GGML_TYPE 12 must be F32, F16, BF16, Q8_0 or Q4_0",
          [](fake_tensor& k, auto&) { k.type = 12; });
@@ -322,24 +322,25 @@ TEST_CASE(
 
     fake_tensor odd = t;
     odd.data = reinterpret_cast<char*>(cache.data()) + 1;
-    CHECK_THROWS_AS(shift.check(odd, k_shift), value_error);
+    CHECK_THROWS_AS(shift.check(odd, k_shift, odd), value_error);
     const gg::key_shift of_axes(
         gg::rotation(gg::rope_arguments{.n_dims = 64, .mode = gg::mrope, .sections = {8, 12, 12, 0}}));
-    check_refused("ggml: k_shift [3, 1, 1, 1] must be [12, 1, 1, 1]", [&] { of_axes.check(t, k_shift); });
+    check_refused("ggml: k_shift [3, 1, 1, 1] must be [12, 1, 1, 1]", [&] { of_axes.check(t, k_shift, t); });
     for (const index_t size : {index_t{48}, index_t{-64}, index_t{128}}) {
         const gg::key_shift other(gg::rotation(gg::rope_arguments{.n_dims = 64}), size);
-        CHECK_THROWS_AS(other.check(t, k_shift), shape_error);
+        CHECK_THROWS_AS(other.check(t, k_shift, t), shape_error);
     }
-    check_refused("ggml: ith 2 must be 0 to nth - 1 = 1", [&] { shift.run(t, k_shift, 2, 2); });
+    check_refused("ggml: ith 2 must be 0 to nth - 1 = 1", [&] { shift.run(t, k_shift, t, 2, 2); });
     constexpr int least = std::numeric_limits<int>::min();  // once nth - 1 overflowed
-    check_refused("ggml: ith 0 must be 0 to nth - 1 = -2147483649", [&] { shift.run(t, k_shift, 0, least); });
+    check_refused("ggml: ith 0 must be 0 to nth - 1 = -2147483649", [&] { shift.run(t, k_shift, t, 0, least); });
     fake_tensor without = t, none = k_shift;
     without.data = none.data = nullptr;
-    shift.check(without, none);  // as when the graph is built
-    check_refused("ggml: keys.data nullptr must point to its elements", [&] { shift.run(without, k_shift, 1, 2); });
-    check_refused("ggml: k_shift.data nullptr must point to its elements", [&] { shift.run(t, none, 1, 2); });
+    shift.check(without, none, without);  // as when the graph is built
+    check_refused("ggml: keys.data nullptr must point to its elements",
+                  [&] { shift.run(without, k_shift, without, 1, 2); });
+    check_refused("ggml: k_shift.data nullptr must point to its elements", [&] { shift.run(t, none, t, 1, 2); });
     without.ne[1] = 0;
-    shift.run(without, none, 0, 1);  // no heads: nothing to read
+    shift.run(without, none, without, 0, 1);  // no heads: nothing to read
 }
 
 // Once, the code of a NaN was whatever the conversion to int gave.

@@ -63,11 +63,7 @@ class key_shift {
                                detail::describe_layout(keys), " themselves: create the node by ggml_custom_inplace"});
         }
     }
-    /// As above, for tensors without a node. The keys come from `stored`, or are moved in place.
-    template <tensor_struct Tensor>
-    void check(const Tensor& keys, const Tensor& shifts) const {
-        check(keys, shifts, keys);
-    }
+    /// As above, for tensors without a node. The keys come from `stored`, which may be `keys` itself.
     template <tensor_struct Tensor>
     void check(const Tensor& stored, const Tensor& shifts, const Tensor& keys) const {
         rotation_.check_positions(shifts, keys.ne[2], "k_shift");
@@ -84,10 +80,6 @@ class key_shift {
 
     /// Rotates slice ith of nth of the cells. Slices share no element.
     /// @throws as check, in every slice and before anything is written; unless ith is 0 to nth - 1; for null data
-    template <tensor_struct Tensor>
-    void run(const Tensor& keys, const Tensor& shifts, int ith, int nth) const {
-        run(keys, shifts, keys, ith, nth);
-    }
     template <tensor_struct Tensor>
     void run(const Tensor& stored, const Tensor& shifts, const Tensor& keys, int ith, int nth) const {
         check(stored, shifts, keys);

@@ -92,7 +92,7 @@ std::vector<at::Tensor> rotate_by_table(at::TensorList x_in, const at::Tensor& c
         const at::Tensor cos = detail::table_for(x_in[0], "cos", cos_in),
                          sin = detail::table_for(x_in[0], "sin", sin_in);
         const std::vector<at::Tensor> x = cordage::aten::viewable(seen), y = cordage::aten::empty_like(x);
-        cordage::aten::detail::for_element_type<Device>(x[0], [&]<class T>(T) {
+        cordage::aten::detail::for_element_type<Device::has_double>("aten::rotate", "x", x[0], [&]<class T>(T) {
             using real = std::conditional_t<sizeof(T) == 8, double, float>;
             const cordage::cos_sin_view<real> table{cos.data_ptr<real>(), sin.data_ptr<real>(), cos.size(0),
                                                     cos.size(1), cos.size(2)};

@@ -147,6 +147,12 @@ TEST_CASE("host/aten/norm_tensors: invalid combinations are rejected before anyt
         "or a "
         "cache",
         {w, w}, far);
+    for (const std::int64_t sign : {1, -1}) {  // once, 2^53 + 1 was rotated as 2^53
+        far.position_ids = at::full({5}, sign * (std::int64_t{1} << 53), at::kLong);
+        CHECK_NOTHROW(aten::rotation_forward<half_split>(x, far, some_norm()));
+        far.position_ids[3] += sign;
+        CHECK_THROWS_AS(aten::rotation_forward<half_split>(x, far, some_norm()), value_error);
+    }
     norm_tensors norm = some_norm(true);
     norm.weights[0] = w;
     CHECK_THROWS_WITH_AS(aten::rotation_forward<half_split>(x, by, norm),

@@ -131,6 +131,17 @@ TEST_CASE("host/aten/paged_cache: groups of lanes have a scale each") {
     CHECK((numbers - v).abs().le(scales.unsqueeze(-1) * 0.501).all().item<bool>());
 }
 
+// Once, the bytes of a stride overflowed, and took part in tests for overlap.
+TEST_CASE("host/aten/paged_cache: the stride of an axis of one block is never used, however large") {
+    cache_tensors cache{at::zeros({1, 12, 2, 8}, at::kChar), at::zeros({1, 12, 2, 8}, at::kChar), {}, {}};
+    for (const std::int64_t stride : {std::int64_t{3} << 60, std::int64_t{1} << 62}) {
+        cache.key_scales = at::ones({24}).as_strided({1, 12, 2}, {stride, 2, 1});
+        cache.value_scales = at::ones({24}).as_strided({1, 12, 2}, {stride, 2, 1});
+        aten::rotate_and_store<half_split>(drawn(3), drawn(2), drawn(2), cache, some_slots(), some_angles(), {});
+        CHECK(largest_difference(stored(cache.values, cache.value_scales), kept(drawn(2))) < 2e-2);
+    }
+}
+
 TEST_CASE("host/aten/paged_cache: invalid combinations are rejected before anything is written") {
     const at::Tensor q = drawn(3), k = drawn(2);
     struct call {

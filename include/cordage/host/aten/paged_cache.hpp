@@ -81,8 +81,8 @@ struct cache_part {
         const index_t bytes = scales.element_size();
         return {.element = *code,
                 .scale = *scale,
-                .scales = {static_cast<std::uint8_t*>(scales.data_ptr()), bytes * scales.stride(0),
-                           bytes * scales.stride(1), bytes * scales.stride(2)},
+                .scales = {static_cast<std::uint8_t*>(scales.data_ptr()), saturated_product(bytes, scales.stride(0)),
+                           saturated_product(bytes, scales.stride(1)), saturated_product(bytes, scales.stride(2))},
                 .lanes_of_scale = scales.dim() == 4 ? head_dim() / scales.size(3) : 0,
                 .rounding = of.scales_round_up ? scale_rounding::up : scale_rounding::down,
                 .least = of.scale_least,
@@ -126,16 +126,15 @@ heads_view<T, Format> cache_view(stored_as<T, Format>, const cache_part& part) {
 
 /// The memory of a tensor in bytes, to test for overlap.
 inline heads_memory memory_of(const at::Tensor& x) {
-    const index_t bytes = x.element_size();
     heads_memory m;
     m.data = x.data_ptr();
-    m.element_size = 1;
-    m.head_size = bytes * (x.dim() == 4 ? x.size(3) : 1);
+    m.element_size = x.element_size();
+    m.head_size = x.dim() == 4 ? x.size(3) : 1;
     m.shape = {x.size(0), x.size(1), x.size(2), m.head_size};
-    m.batch_stride = x.stride(0) * bytes;
-    m.token_stride = x.stride(1) * bytes;
-    m.head_stride = x.stride(2) * bytes;
-    return m;
+    m.batch_stride = x.stride(0);
+    m.token_stride = x.stride(1);
+    m.head_stride = x.stride(2);
+    return rotate_detail::in_bytes(m);
 }
 
 /// Checks that scales are given if needed, in one of the sizes that the format has, each with its own element.
@@ -281,18 +280,6 @@ heads_view<T, Format> in_slots_of(const heads_view<T, Format>& cache, const at::
                                             : in_slots(cache, slots.data_ptr<std::int32_t>(), batch, tokens);
 }
 
-/// Calls body with a value of the cache's element type; throws for unsupported types, naming the tensor.
-template <class Body>
-void for_stored_type(const char* function, const char* name, const at::Tensor& x, const char* others,
-                     const Body& body) {
-    const at::ScalarType type = x.scalar_type();
-    if (type == at::kFloat) return body(float{});
-    if (type == at::kHalf) return body(float16{});
-    if (type == at::kBFloat16) return body(bfloat16{});
-    fail<value_error>({function, ": ", name, " of type ", at::toString(type), " must be float32, float16 or bfloat16",
-                       others[0] == '\0' ? "" : ", or ", others});
-}
-
 }  // namespace detail
 
 /// Normalizes (if requested) and rotates q and k, and stores k and v into the slots of a paged cache, quantised if the
@@ -371,7 +358,7 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
         if (!norm || is_rotated) return run(without_norms());
         run(held_norms<std::conditional_t<is_on_cpu, compute_of<T>, T>>(*norm));
     };
-    for_stored_type(function, "q", x[0], "", [&]<class T>(T) {
+    for_element_type<false>(function, "q", x[0], [&]<class T>(T) {
         const at::ScalarType type = cache.keys.scalar_type();
         if (parts[0].is_quantised()) {
             return for_format<Device>(parts[0].format(), [&](const auto& how) { store(T{}, how); });
@@ -406,8 +393,8 @@ void move(const cache_tensors& cache, const at::Tensor& from_slots, const at::Te
     const at::Device device = cache.keys.device();
     check_strided("from_slots", from_slots);
     const index_t tokens = from_slots.numel();
-    const at::Tensor old_slots = checked_slots(function, "from_slots", from_slots, {tokens}, device).to(at::kLong),
-                     new_slots = checked_slots(function, "to_slots", to_slots, {tokens}, device).to(at::kLong);
+    const at::Tensor old_slots = checked_slots(function, "from_slots", from_slots, {tokens}, device),
+                     new_slots = checked_slots(function, "to_slots", to_slots, {tokens}, device);
     for (const angle_tensors* by : {&from, &to}) {
         check_angles(*by, device);
         if (by->position_ids.dim() == 1 && by->position_ids.size(0) == tokens) continue;
@@ -419,9 +406,7 @@ void move(const cache_tensors& cache, const at::Tensor& from_slots, const at::Te
     const auto move_in = [&](const auto& how) {
         const auto keys = [&](const cache_tensors& of) { return cache_view(how, parts_of(of)[0]); };
         const auto values = [&](const cache_tensors& of) { return cache_view(how, parts_of(of)[1]); };
-        const auto in = [&](const auto& all, const at::Tensor& slots) {
-            return in_slots(all, slots.data_ptr<std::int64_t>(), 1, tokens);
-        };
+        const auto in = [&](const auto& all, const at::Tensor& slots) { return in_slots_of(all, slots, 1, tokens); };
         const auto turn = after.angles(view_of_positions<double>(new_ids)) -  //
                           before.angles(view_of_positions<double>(old_ids));
         if constexpr (Device::device == at::kCPU) {
@@ -439,7 +424,8 @@ void move(const cache_tensors& cache, const at::Tensor& from_slots, const at::Te
     };
     const cache_part part = parts_of(cache)[0];
     if (part.is_quantised()) return for_format<Device>(part.format(), move_in);
-    for_stored_type(function, part.name, cache.keys, quantised_types, [&]<class T>(T) { move_in(stored_as<T>{}); });
+    for_element_type<false>(
+        function, part.name, cache.keys, [&]<class T>(T) { move_in(stored_as<T>{}); }, quantised_types);
 }
 
 }  // namespace cordage::aten

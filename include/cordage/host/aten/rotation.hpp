@@ -59,19 +59,21 @@ struct gradient_tensors {
 
 namespace detail {
 
-/// Calls body with a value of the tensors' element type; throws for unsupported types.
-template <class Device, class Body>
-void for_element_type(const at::Tensor& x, const Body& body) {
+/// Calls body with a value of a tensor's element type; throws for unsupported types, naming the tensor.
+/// @param others  for the message: further types, which the caller has served
+template <bool has_double, class Body>
+void for_element_type(const char* function, const char* name, const at::Tensor& x, const Body& body,
+                      const char* others = "") {
     const at::ScalarType type = x.scalar_type();
     if (type == at::kFloat) return body(float{});
     if (type == at::kHalf) return body(float16{});
     if (type == at::kBFloat16) return body(bfloat16{});
-    if constexpr (Device::has_double) {
+    if constexpr (has_double) {
         if (type == at::kDouble) return body(double{});
     }
-    fail<value_error>({"aten::rotate: x of type ", at::toString(type),
-                       Device::has_double ? " must be float32, float64, float16 or bfloat16"
-                                          : " on a GPU must be float32, float16 or bfloat16"});
+    fail<value_error>({function, ": ", name, " of type ", at::toString(type), x.is_cuda() ? " on a GPU" : "",
+                       " must be float32, ", has_double ? "float64, " : "", "float16 or bfloat16",
+                       *others ? ", or " : "", others});
 }
 
 /// View of dense positions.
@@ -82,16 +84,16 @@ position_view<P> view_of_positions(const at::Tensor& wide) {
 }
 /// Positions of any type as dense doubles.
 inline at::Tensor positions_in_double(const at::Tensor& ids) {
-    const at::Tensor wide = dense(ids, at::kDouble);
-    if (ids.scalar_type() != at::kLong || !ids.device().is_cpu()) return wide;
-    constexpr double most = 0x1p53;
-    for (index_t i = 0; i < wide.numel(); ++i) {
-        if (const double p = wide.data_ptr<double>()[i]; !(p >= -most && p <= most)) {
+    if (ids.scalar_type() != at::kLong || !ids.device().is_cpu()) return dense(ids, at::kDouble);
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    const at::Tensor exact = dense(ids, at::kLong);  // 2^53 + 1 in double is 2^53
+    for (index_t i = 0; i < exact.numel(); ++i) {
+        if (const std::int64_t p = exact.data_ptr<std::int64_t>()[i]; p < -most || p > most) {
             fail<value_error>({"aten::rotate: position_ids entry ", i, " ", p,
                                " must be at most 2^53 in magnitude in a call with a norm or a cache"});
         }
     }
-    return wide;
+    return exact.to(at::kDouble);
 }
 /// Calls body with a view of positions, converted to dense int64 or double; on the CPU in a call with a norm always to
 /// double, so that its kernels are compiled for one type.
@@ -119,7 +121,7 @@ void for_operands_of(std::size_t count, const Operand& operand, const Body& body
 template <class Device, class Norm, class Operand, class Body>
 void for_operands(const std::vector<at::Tensor>& all, const Norm& norm, const at::Tensor& ids, const Operand& operand,
                   const Body& body) {
-    for_element_type<Device>(all[0], [&]<class T>(T) {
+    for_element_type<Device::has_double>("aten::rotate", "x", all[0], [&]<class T>(T) {
         with_norms<Device, T>(norm, [&](const auto& norms) {
             const auto of = [&](std::size_t i) { return operand.template operator()<T>(i, norms); };
             with_positions<Device, Norm>(ids, [&](const auto& positions) {

@@ -155,8 +155,10 @@ TEST_CASE("rotate/memories: scales of other strides than those of the elements a
         CHECK_THROWS_WITH_AS(rotate_forward<half_split>(exact_angles(four_pairs, three), in_place(x)), text,
                              shape_error);
     };
-    with({scales.data() + 5, 0, -2, -1}, false,
-         "rotate_forward: x's scales strides [0, -2, -1, 1] must not be negative");
+    for (const bool makes_scales : {false, true}) {
+        with({scales.data() + 5, 0, -2, -1}, makes_scales,
+             "rotate_forward: x's scales strides [0, -2, -1, 1] must not be negative");
+    }
     with({scales.data(), 0, -(index_t{1} << 40), 0}, false,
          "rotate_forward: x's scales strides [0, -1099511627776, 0, 1] must not be negative");
     with({scales.data(), 0, index_t{1} << 61, 1}, false,

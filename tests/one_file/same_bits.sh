@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Compiles a program with the one file, without a warning, and with the headers by the same flags: the first reads no file but the one, its
-# own and the compiler's, and both print the same.
+# Compiles a program with the one file and with the headers by the same flags: the first, without a warning, reads no file
+# but the one, its own and the compiler's, and both print the same.
 #   same_bits.sh PROGRAM.cpp FOLDER_OF_THE_ONE_FILE FOLDER_OF_THE_HEADERS FOLDER_OF_XSIMD SCRATCH COMPILER FLAGS...
 set -eu
 program=$1 one_file=$2 headers=$3 xsimd=$4 scratch=$5
@@ -10,7 +10,8 @@ shift 5
 mkdir -p "$scratch/alone"
 cp "$program" "$scratch/alone/program.cpp"
 cp "$one_file/cordage_kernels.hpp" "$scratch/alone"
-(cd "$scratch/alone" && "$@" -std=c++20 -Wall -Wextra -Werror -DCORDAGE_ONE_FILE -I . -MD -MT read -MF read.d program.cpp -o ../one_file)
+(cd "$scratch/alone" &&
+    "$@" -std=c++20 -Wall -Wextra -Werror -DCORDAGE_ONE_FILE -I . -MD -MT read -MF read.d program.cpp -o ../one_file)
 # Headers of libraries end in .hpp, but for Eigen's; those of compilers do not.
 others=$(tr -s ' \\' '\n\n' <"$scratch/alone/read.d" | grep -E '\.hpp$|/Eigen/([A-Za-z]+|src/.*)$' |
     grep -v -x 'cordage_kernels\.hpp\|\./cordage_kernels\.hpp' || true)

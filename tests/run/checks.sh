@@ -79,7 +79,7 @@ check() {
         # Files that changed meanwhile may have been read as they were or as they are.
         [[ -z $passed_before || $(folder_of_tree) != "$passed_before" ]] || echo $((SECONDS - started)) >"$done_file"
     fi
-    [[ ! -e $done_file ]] || check_times+=("$(printf '%5d s  %s' "$(cat "$done_file")" "$1")")
+    [[ -z $passed_before || ! -e $done_file ]] || check_times+=("$(printf '%5d s  %s' "$(cat "$done_file")" "$1")")
 }
 
 # A folder for the checks that have passed with the files of this tree as they are, and with nvcc or without.
@@ -97,9 +97,9 @@ run_check() {
     [[ ${1-} != --coverage ]] || { check_coverage; return; }
     [[ ${1-} != --mutants ]] || { check_mutants; return; }
     [[ ${1-} != --fuzz ]] || { need "${check_packages[@]}" libtorch-dev libopenblas0-pthread && check_fuzzers "$2"; return; }
-    local full=no preset sanitized=asan-ubsan
+    local full=no preset sanitized=asan-ubsan commit
     need "${check_packages[@]}"
-    git rev-parse --git-dir >/dev/null || { say "the checks need a clone of the repository: git lists what they read"; return 1; }
+    commit=$(git rev-parse HEAD) || { say "the checks need a clone of the repository: git lists what they read"; return 1; }
     need_nvcc || say "nvcc could not be installed: the tests that run CUDA kernels will be skipped"
     need_nvrtc || say "NVRTC could not be installed: its tests will be skipped"
     [[ ${1-} != --full ]] || full=yes sanitized=asan-ubsan-full passed_before=$(folder_of_tree)
@@ -136,7 +136,8 @@ run_check() {
         printf 'failed: %s\n' "${check_failures[@]}"
         return 1
     fi
-    ! git diff --quiet HEAD || git update-ref refs/cordage/checked HEAD
+    # Of the commit that was there at the beginning: one that was made meanwhile has not been read.
+    ! git diff --quiet "$commit" || git update-ref refs/cordage/checked "$commit"
     echo "all checks passed"
 }
 

@@ -29,12 +29,13 @@ class reader {
         out.model_type = architecture_;
         is_scaled_ = architecture_ != "deepseek2-ocr";  // which rotates whole heads without scaling
         const bool has_alibi = architecture_ == "baichuan" && number("block_count") != 32.0;  // that is the 7B
-        const char* const why = has_alibi || names_it(unrotated, architecture_)
-                                    ? "has no rotary embedding; only models that rotate q and k can be read"
-                                : names_it(with_own_rules, architecture_)
-                                    ? "has rules of its own, which are not supported"
-                                    : nullptr;
-        if (why != nullptr) refuse({"architecture ", in_quotes(architecture_), " ", why});
+        if (has_alibi || names_it(unrotated, architecture_)) {
+            refuse({"architecture ", in_quotes(architecture_),
+                    " has no rotary embedding; only models that rotate q and k can be read"});
+        }
+        if (names_it(with_own_rules, architecture_)) {
+            refuse({"architecture ", in_quotes(architecture_), " has rules of its own, which are not supported"});
+        }
         kind_ = entry_of(architectures, architecture_);
         if (kind_ == nullptr) {
             doubt({"architecture ", in_quotes(architecture_),
@@ -217,7 +218,10 @@ class reader {
     }
     // A layer; without a rule if it has no keys (recurrent layers).
     void add_layer(model_layer layer, std::size_t i) const {
-        if (is_recurrent(i) || entry("attention.head_count_kv", i) == 0.0) layer.rule.reset(), layer.indexer.reset();
+        if (is_recurrent(i) || entry("attention.head_count_kv", i) == 0.0) {
+            layer.rule.reset();
+            layer.indexer.reset();
+        }
         out_.layers.push_back(std::move(layer));
     }
     bool is_recurrent(std::size_t i) const {

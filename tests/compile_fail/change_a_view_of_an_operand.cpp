@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The views of an operand are constant: it keeps whether they are one.
-// expected: passing 'const cordage::heads_view<float>' as 'this' argument discards qualifiers
+// expected: 'this' argument
 #include "cordage/tensors/operand.hpp"
 
 auto other(const cordage::heads_view<float>& x, const cordage::heads_view<float>& y) {

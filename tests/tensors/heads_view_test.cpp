@@ -62,8 +62,8 @@ TEST_CASE_TEMPLATE("tensors/heads_view: a slot is a place of a block, by a slot 
 TEST_CASE("tensors/heads_view: blocks of one slot mean the same either way") {
     std::vector<float> memory(60);
     const auto cache = token_major(memory.data(), {10, 1, 1, 6});
-    const std::vector<std::int32_t> entries{9, 4, -1, 0};
-    const auto slots = in_slots(cache, entries.data(), 1, 4), blocks = in_blocks(cache, entries.data(), 1, 4, 4);
+    const std::int32_t entries[] = {9, 4, -1, 0};
+    const auto slots = in_slots(cache, entries, 1, 4), blocks = in_blocks(cache, entries, 1, 4, 4);
     for (index_t token = 0; token < 4; ++token) CHECK(slots.token(0, token) == blocks.token(0, token));
 }
 

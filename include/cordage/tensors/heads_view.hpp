@@ -223,11 +223,12 @@ heads_view<T, Format> with_slots(heads_view<T, Format> cache, const Entries& ent
     if (cache.slots.entries != nullptr) {
         fail<shape_error>({"in_slots and in_blocks: the view must be a whole cache, not tokens in slots of one"});
     }
-    if (entries == nullptr && batch > 0 && tokens > 0) {
+    const std::conditional_t<is_wide, std::int64_t, std::int32_t>* const table = entries;
+    if (table == nullptr && batch > 0 && tokens > 0) {
         fail<shape_error>(
             {"in_slots and in_blocks: the table nullptr must have entries for [", batch, ", ", tokens, "] tokens"});
     }
-    cache.slots = {entries, is_wide, row_stride, tokens_of_entry, cache.shape.tokens, cache.shape.batch};
+    cache.slots = {table, is_wide, row_stride, tokens_of_entry, cache.shape.tokens, cache.shape.batch};
     cache.shape.batch = batch;
     cache.shape.tokens = tokens;
     return cache;

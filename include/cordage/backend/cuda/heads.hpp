@@ -112,7 +112,9 @@ struct written_list<std::tuple<>> {
 /// shared memory.
 template <class X, class Written, pairing Pairing, class Angles>
 struct heads_kernel {
-    static constexpr int block_threads = 128, blocks_per_processor = 5;
+    static constexpr bool adds_angles =
+        requires { requires std::same_as<typename Angles::rule, angle_detail::sum_rule>; };
+    static constexpr int block_threads = 128, blocks_per_processor = adds_angles ? 4 : 5;
     static constexpr int wanted_threads = 320, heads_of_thread = 8;
     static constexpr bool has_whole_warps = true;
 

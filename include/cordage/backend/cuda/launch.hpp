@@ -42,7 +42,7 @@ constexpr index3 sizes(index_t x, index_t y = 1, index_t z = 1) noexcept {
 
 /// A kernel is the value that a launch copies to the device; its code is a function `run(kernel)` beside it, in a .cuh.
 /// Its blocks have at most block_threads threads, with so few registers that blocks_per_processor fit on a
-/// multiprocessor.
+/// multiprocessor of compute capability 9.0, and at most 4 on others.
 template <class K>
 concept device_kernel = std::is_trivially_copyable_v<K> && sizeof(K) <= most_kernel_bytes && requires {
     { K::block_threads } -> std::convertible_to<int>;

@@ -6,6 +6,7 @@
 #include "cordage/backend/cuda/pairs.cuh"
 #include "cordage/core/bits.hpp"
 #include "cordage/tensors/block_scaled.hpp"
+#include "cordage/tensors/ggml_blocks.hpp"
 
 namespace cordage::backend {
 

@@ -33,8 +33,8 @@ __device__ inline void wait_for_kernel_before() {
 
 __device__ inline void run(const empty_kernel&) {}
 
-/// Blocks for which a multiprocessor of the device that is compiled for has registers and, before 8.0, threads. More
-/// than 4 were measured on 9.0 only; for others some kernels would spill.
+/// Blocks for which the compiler leaves registers on a multiprocessor. More than 4 were measured on 9.0 only: for
+/// others some kernels would spill, and before 8.0 there are threads for 4 blocks of 256.
 template <device_kernel Kernel>
 constexpr int blocks_for_registers() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 900

@@ -47,6 +47,23 @@ inline auto& known_blocks() {
     return blocks;
 }
 
+/// While one of these exists `new` records nothing: its blocks are the interpreter's, which no kernel may access, and
+/// which each launch would look through.
+class unrecorded_blocks {
+ public:
+    unrecorded_blocks() { ++count(); }
+    unrecorded_blocks(const unrecorded_blocks&) = delete;
+    unrecorded_blocks& operator=(const unrecorded_blocks&) = delete;
+    ~unrecorded_blocks() { --count(); }
+    static bool exist() { return count() > 0; }
+
+ private:
+    static int& count() {
+        static int number = 0;
+        return number;
+    }
+};
+
 /// Records [first, first + size) as one block; earlier records of that memory are removed.
 inline void note_block(std::byte* first, std::size_t size) {
     auto& blocks = known_blocks();

@@ -92,6 +92,8 @@ def put_faults(header, mutants):
         else:
             if re.match(r"\w", one.old) and re.search(r"(\w|\.|->|::)$", text[:begin]):
                 sys.exit(f"{one.place}: must not begin within a name: {one.old}")
+            if not one.new and not one.old.endswith(";"):
+                sys.exit(f"{one.place}: must be statements that end in ';', or marked '=', where nothing stands instead")
             if one.old.endswith(";") and re.search(r"[=(,+*/-]\s*$", text[:begin]):
                 sys.exit(f"{one.place}: must be whole statements, or an expression without ';': {one.old}")
             together += text[end:begin] + choice(number, one)

@@ -19,9 +19,18 @@ struct head_layout {
 constexpr head_layout layouts[]{{128, 128, 0}, {192, 128, 64}, {128, 64, 0}, {256, 256, 0}};
 constexpr index_t heads = 203, held = 6, slots = held + 2;
 
+// Twice the bytes that exceed the caches of this processor, and at least 128 MB.
+index_t many_bytes() {
+    index_t bytes = index_t{1} << 26;
+#if defined(CORDAGE_HAS_SIMD)
+    while (!backend::exceeds_caches<xsimd::default_arch>(bytes)) bytes *= 2;
+#endif
+    return 2 * bytes;
+}
+
 template <class T>
-constexpr index_t many_tokens(index_t head_dim) {
-    return (index_t{1} << 31) / (heads * head_dim * static_cast<index_t>(sizeof(T)));
+index_t many_tokens(index_t head_dim) {
+    return many_bytes() / (heads * head_dim * static_cast<index_t>(sizeof(T)));
 }
 
 basis some_basis(index_t pairs) {

@@ -57,7 +57,7 @@ class compiled_kernels {
 
 ptx::global_memory memory_of(const ptx::module& m) {
     std::vector<ptx::memory_block> blocks;
-    blocks.reserve(known_blocks().size() + m.variables().size() + 2);  // no `new` while the blocks of `new` are read
+    blocks.reserve(known_blocks().size() + m.variables().size());
     for (const ptx::memory_block& variable : m.variables()) blocks.push_back(variable);
     for (const auto& [first, block] : known_blocks()) {
         if (block.size > 0) blocks.push_back(ptx::memory_block::of(first, block.size, block.written));
@@ -70,6 +70,7 @@ ptx::global_memory memory_of(const ptx::module& m) {
 // A launch may be within a noexcept function, so nothing is thrown.
 void run_compiled_kernel(const std::type_info& kernel_type, const void* kernel, std::size_t kernel_bytes,
                          const cordage::backend::launch_size& size) {
+    const unrecorded_blocks ours;
     static compiled_kernels& all = *new compiled_kernels(CORDAGE_TEST_PTX);
     if (all.is_empty()) {
         std::puts("skipped: no nvcc");

@@ -103,3 +103,20 @@ TEST_CASE("angles/angle_difference: at one distance, tokens of a source of your 
     check_norms_of_graded<backend::fastest>();
     check_norms_of_graded<backend::scalar>();
 }
+
+TEST_CASE(
+    "angles/angle_difference: a token at the distance of one that has no slot does not take the angles before it") {
+    const basis b({1.0, 0.5});
+    const std::vector<std::int32_t> from{0, 1, 2}, to{5, 8, 9}, slots{0, -1, 1};
+    const auto angles = exact_angles(b, to) - exact_angles(b, from);
+    const auto rotated = [&]<class Backend>(Backend) {
+        const std::vector<float> x(12, 1.0f);
+        std::vector<float> y(8);
+        const auto cache = in_slots(token_major(y.data(), {1, 2, 1, 4}), slots.data(), 1, 3);
+        rotate_forward<half_split, Backend>(
+            angles, from_to(token_major(x.data(), {1, 3, 1, 4}), cache).normalized(rms_norm<float>{}));
+        return y;
+    };
+    const std::vector<float> y = rotated(backend::fastest{}), wanted = rotated(backend::scalar{});
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == doctest::Approx(wanted[i]).epsilon(1e-6));
+}

@@ -31,6 +31,12 @@ void check_every_size() {
             naive.check(values(x), y, naive.rotated(values(x)));
             rotate_forward<Pairing, Backend>(angles, in_place(token_major(both.data(), shape)));
             REQUIRE(same_bits(both, y));
+            std::vector<T> keys(x.size()), same = x;
+            rotate_forward<Pairing, Backend>(angles,
+                                             from_to(token_major(x.data(), shape), token_major(keys.data(), shape)),
+                                             in_place(token_major(same.data(), shape)).unrotated());
+            REQUIRE(same_bits(keys, y));
+            REQUIRE(same_bits(same, x));
         }
     });
 }

@@ -552,7 +552,7 @@ TEST_CASE("backend/cuda/heads: input that the host cannot check gives NaN, or is
     // Slots outside of the cache.
     auto cache = room_for<q8_0_block>({1, 3, 2, 64}, q8_0{});
     const auto empty = cache;
-    const std::vector<std::int64_t> slots{3, -1, 1'000'000'000'000};
+    const std::vector<std::int64_t> slots{3, -1, (std::int64_t{1} << 32) + 1};  // the last one's low half has a slot
     rotate_forward<half_split>(
         test_device{}, valid_angles,
         from_to(token_major(x.data(), shape), in_slots(cache.view({1, 3, 2, 64}), slots.data(), 1, 3)));

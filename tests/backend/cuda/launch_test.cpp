@@ -17,9 +17,9 @@ using one_step = sized_kernel<256, 640, 4, false>;
 using several_steps = sized_kernel<128, 320, 8, true>;
 
 template <class Kernel>
-launch_size launch_of(index_t rows, index_t tokens, index_t heads, index_t members) {
+launch_size launch_of(index_t rows, index_t tokens, index_t heads, index_t members, index_t processors = 132) {
     head_count count;
-    const launch_size size = heads_launch<Kernel>(rows, tokens, {&heads, 1}, members, 132, count);
+    const launch_size size = heads_launch<Kernel>(rows, tokens, {&heads, 1}, members, processors, count);
     REQUIRE(count.all == heads);
     check_limits(size);
     REQUIRE(size.threads.x == members);
@@ -39,6 +39,7 @@ TEST_CASE("backend/cuda/launch: sizes keep within every device's limits and cove
                 for (const index_t heads : {1, 3, 9, 40, 1024, 1 << 24}) {
                     launch_of<one_step>(rows, tokens, heads, members);
                     launch_of<several_steps>(rows, tokens, heads, members);
+                    launch_of<one_step>(rows, tokens, heads, members, 10'000);
                     launch_of<sized_kernel<128, 640, 4, false>>(rows, tokens, heads, members);
                 }
             }

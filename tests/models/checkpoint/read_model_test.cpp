@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "models/checkpoint/gguf_bytes.hpp"
 
@@ -19,11 +21,23 @@ constexpr const char* config = R"({"model_type": "llama", "head_dim": 64, "rope_
 /// Sets a variable of the environment for one test.
 class variable {
  public:
-    variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-    ~variable() { unsetenv(name_); }
+    variable(const char* name, const std::string& value) : name_(name) {
+        if (const char* const before = std::getenv(name)) before_ = before;
+        setenv(name, value.c_str(), 1);
+    }
+    variable(const variable&) = delete;
+    variable& operator=(const variable&) = delete;
+    ~variable() {
+        if (before_) {
+            setenv(name_, before_->c_str(), 1);
+        } else {
+            unsetenv(name_);
+        }
+    }
 
  private:
     const char* name_;
+    std::optional<std::string> before_;
 };
 
 }  // namespace
@@ -64,15 +78,20 @@ TEST_CASE("models/checkpoint/read_model: a name in the cache of transformers") {
     CHECK_THROWS_AS(hf::read_model("org/name"), value_error);
 }
 
-TEST_CASE("models/checkpoint/read_model: the cache is in XDG_CACHE_HOME if Hugging Face's variables are not set") {
-    const temporary_folder cache;
-    const variable hub("HF_HUB_CACHE", ""), home("HF_HOME", ""), xdg("XDG_CACHE_HOME", cache.path().string());
-    const auto model = cache.path() / "huggingface" / "hub" / "models--org--name";
-    std::filesystem::create_directories(model / "refs");
-    std::filesystem::create_directories(model / "snapshots" / "0a");
-    cache.write("huggingface/hub/models--org--name/refs/main", "0a");
-    cache.write("huggingface/hub/models--org--name/snapshots/0a/config.json", config);
-    CHECK(hf::read_model("org/name").ropes[0].config.theta_base == 5e5);
+TEST_CASE("models/checkpoint/read_model: the cache is in XDG_CACHE_HOME or ~/.cache without Hugging Face's variables") {
+    const temporary_folder home;
+    const variable hub("HF_HUB_CACHE", ""), hugging_face("HF_HOME", ""), user("HOME", home.path().string());
+    for (const std::string cache : {"xdg", ".cache"}) {
+        const std::string xdg_cache = cache == "xdg" ? (home.path() / cache).string() : "";
+        const variable xdg("XDG_CACHE_HOME", xdg_cache);
+        const std::string model = cache + "/huggingface/hub/models--org--name";
+        std::filesystem::create_directories(home.path() / model / "refs");
+        std::filesystem::create_directories(home.path() / model / "snapshots" / "0a");
+        CHECK_THROWS_AS(hf::read_model("org/name"), value_error);
+        home.write(model + "/refs/main", "0a");
+        home.write(model + "/snapshots/0a/config.json", config);
+        CHECK(hf::read_model("org/name").ropes[0].config.theta_base == 5e5);
+    }
 }
 
 TEST_CASE("models/checkpoint/read_model: what is not there is named") {

@@ -58,7 +58,8 @@ inline std::filesystem::path cached_folder(const std::string& name) {
 
 /// The files of a model.
 /// @param model  a file; a folder; or "organisation/name", if no file has this name: its folder in the cache of
-///               transformers (HF_HUB_CACHE, HF_HOME/hub or ~/.cache/huggingface/hub). Nothing is downloaded
+///               transformers (HF_HUB_CACHE, HF_HOME/hub, or huggingface/hub in XDG_CACHE_HOME or ~/.cache). Nothing is
+///               downloaded
 /// @throws value_error  if there is neither, or the folder has neither a config.json nor a params.json
 inline model_files files_of_model(const std::string& model) {
     namespace fs = std::filesystem;

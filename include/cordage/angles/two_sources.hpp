@@ -56,11 +56,6 @@ class two_sources {
         return Rule::phase(phase_at(first_, row, token, pair), phase_at(second_, row, token, pair));
     }
 
-    /// Whether the input of both sources is valid. Used on a device, where kernels cannot throw.
-    CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t pair) const noexcept {
-        return is_valid_pair(first_, row, token, pair) && is_valid_pair(second_, row, token, pair);
-    }
-
     /// The phases of one token, if both sources have of_token.
     template <class A, class B>
     struct token_phases {

@@ -287,8 +287,10 @@ TEST_CASE("backend/cuda/forward: input that the host cannot check gives NaN in t
     const std::vector<std::uint64_t> words = device_words(b);
     const device_basis bases(words.data(), 4);
     const auto rotated_ones = [](const auto& angles) {
-        std::vector<float> x(24, 1.0f);
+        std::vector<float> x(24, 1.0f), by_elements(25, 1.0f);
         rotate_forward<half_split>(test_device{}, angles, in_place(token_major(x.data(), {1, 3, 1, 8})));
+        rotate_forward<half_split>(test_device{}, angles, in_place(token_major(by_elements.data() + 1, {1, 3, 1, 8})));
+        for (std::size_t i = 0; i < 24; ++i) CHECK(std::isnan(x[i]) == std::isnan(by_elements[i + 1]));
         return x;
     };
     const auto check = [](const std::vector<float>& x, const auto& is_nan) {

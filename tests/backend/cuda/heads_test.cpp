@@ -160,7 +160,9 @@ stored<T, F> room_for(const heads_shape& s, F format) {
         const index_t groups = format.lanes_of_scale == 0 ? 1 : s.head_dim / format.lanes_of_scale;
         format.scales = {nullptr, s.tokens * s.heads * groups, s.heads * groups, groups};
         scales.resize(static_cast<std::size_t>(s.batch * s.tokens * s.heads * groups));
-        if constexpr (std::same_as<scale, float>) std::ranges::fill(scales, 0.03125f);
+        if constexpr (std::same_as<scale, float>) {
+            for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = 0.03125f * static_cast<float>(1 + i % 3);
+        }
     }
     const index_t elements = s.batch * s.tokens * s.heads * elements_of_head<F>(s.head_dim);
     return {std::vector<T>(static_cast<std::size_t>(elements)), scales, format};
@@ -297,11 +299,27 @@ TEST_CASE("backend/cuda/heads: in pieces, formats have the scalar backend's byte
         check_format<T, bfloat16>(format, shape, 132, 32);
     };
     check(q8_0_block{}, q8_0{});
+    check_format<q8_0_block, bfloat16>(q8_0{}, {1, 3, 2, 32}, 132, 16);
     for (const index_t lanes : {0, 32}) {
         check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = lanes});
         check(fp8_e4m3{}, scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = lanes});
+        check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = lanes, .makes_scales = false});
     }
-    check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .makes_scales = false});
+    // Fewer lanes of a scale than a thread holds, and lanes of a scale on both sides of the middle of a head.
+    const auto check_groups = [](index_t lanes, const heads_shape& of) {
+        const auto x = random_elements<bfloat16>(of, 5);
+        auto found = room_for<std::int8_t>(of, scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = lanes});
+        auto wanted = found;
+        const basis b(frequencies(of.head_dim));
+        const std::vector<std::int32_t> ids(3);
+        const exact_angles angles(b, ids);
+        const auto store = [&](auto& to) { return from_to(token_major(x.data(), of), to.view(of)).unrotated(); };
+        rotate_forward<half_split, backend::scalar>(angles, store(wanted));
+        rotate_forward<half_split, device_backend>(angles, store(found));
+        CHECK(found == wanted);
+    };
+    check_groups(4, shape);
+    check_groups(64, {1, 3, 3, 192});
     // The latent of multi-head latent attention: a team of 32 threads, scales of 128 of its lanes, none of them
     // rotated.
     check_format<fp8_e4m3, bfloat16>(scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = 128}, {1, 2, 1, 512}, 132,
@@ -374,16 +392,17 @@ TEST_CASE("backend/cuda/heads: a user's format with a device_format has the host
     for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::fabs(read[i] - expected[i]) < 1e-5f);
 }
 
+// The heads of k and v are shorter than those of q: some threads of a team hold nothing of them.
 TEST_CASE("backend/cuda/heads: q, k into a cache and v along are one launch, of more operands another") {
     const basis b(frequencies(64));
     const exact_angles angles(b, positions);
-    const heads_shape q_shape{1, 3, 4, 64}, shape{1, 3, 2, 64};
+    const heads_shape q_shape{1, 3, 4, 128}, shape{1, 3, 2, 64};
     auto q = random_elements<bfloat16>(q_shape, 1), q_alone = q;
     const auto k = random_elements<bfloat16>(shape, 2), v = random_elements<bfloat16>(shape, 3);
     auto keys = room_for<fp8_e4m3>(shape, scaled_bytes<fp8_e4m3>{}), keys_alone = keys, values = keys,
          values_alone = keys;
     auto plain = random_elements<bfloat16>(shape, 4), plain_alone = plain;
-    const auto weights = random_elements<float>({1, 1, 1, 64}, 6);
+    const auto weights = random_elements<float>({1, 1, 1, 128}, 6);
     const rms_norm<float> norm{.weight = weights.data()};
     std::vector<backend::launch_size> launches;
     with_device_angles(angles, [&](const auto& on_device) {

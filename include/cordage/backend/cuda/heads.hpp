@@ -186,7 +186,7 @@ bool has_whole_scales(const heads_view<Y, Format>& y, const Read& read) noexcept
     if constexpr (requires { y.format.makes_scales; }) {
         return is_whole(y.format.lanes_of_scale, y.format.makes_scales);
     } else if constexpr (std::same_as<Format, q8_0>) {
-        return read.others == 0 && is_whole(32, true);
+        return is_whole(32, true);
     }
     return true;
 }
@@ -199,7 +199,7 @@ bool is_in_registers(const Operand& o, index_t pairs, read_heads<X>& read) noexc
                   first = o.is_rotated() ? o.first_lane : 0;
     read = {slotted_grid<const X>(o.x), small(first),           small(held),
             small(head_dim - 2 * held), small(o.shape().heads), o.is_rotated()};
-    if (!is_small(o.x) || !is_small(o.y) || held % runs::pairs != 0 || first % runs::of_piece != 0 ||
+    if (!is_small(o.x) || !is_small(o.y) || held % runs::pairs != 0 ||
         (read.others != 0 && (read.others % (2 * runs::pairs) != 0 || first % runs::lanes != 0)) ||
         head_dim > 64 * runs::pairs || !has_heads_of_pieces(o.x, runs::of_piece, 16)) {
         return false;

@@ -305,21 +305,22 @@ TEST_CASE("backend/cuda/heads: in pieces, formats have the scalar backend's byte
         check(fp8_e4m3{}, scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = lanes});
         check(std::int8_t{}, scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = lanes, .makes_scales = false});
     }
-    // Fewer lanes of a scale than a thread holds, and lanes of a scale on both sides of the middle of a head.
-    const auto check_groups = [](index_t lanes, const heads_shape& of) {
+    // Lanes of one scale that no thread and no neighbouring threads hold: fewer than those of a thread, on both sides
+    // of the middle of a head, rotated ones beside others. At position 0 every backend has the same cos and sin.
+    const auto check_groups = []<class T>(T, const auto& format, const heads_shape& of, index_t rotary_dim) {
         const auto x = random_elements<bfloat16>(of, 5);
-        auto found = room_for<std::int8_t>(of, scaled_bytes<std::int8_t>{.scales = {}, .lanes_of_scale = lanes});
-        auto wanted = found;
-        const basis b(frequencies(of.head_dim));
+        auto found = room_for<T>(of, format), wanted = found;
+        const basis b(frequencies(rotary_dim));
         const std::vector<std::int32_t> ids(3);
         const exact_angles angles(b, ids);
-        const auto store = [&](auto& to) { return from_to(token_major(x.data(), of), to.view(of)).unrotated(); };
-        rotate_forward<half_split, backend::scalar>(angles, store(wanted));
-        rotate_forward<half_split, device_backend>(angles, store(found));
+        rotate_forward<half_split, backend::scalar>(angles, from_to(token_major(x.data(), of), wanted.view(of)));
+        rotate_forward<half_split, device_backend>(angles, from_to(token_major(x.data(), of), found.view(of)));
         CHECK(found == wanted);
     };
-    check_groups(4, shape);
-    check_groups(64, {1, 3, 3, 192});
+    const scaled_bytes<std::int8_t> of_4{.scales = {}, .lanes_of_scale = 4}, of_64{.scales = {}, .lanes_of_scale = 64};
+    check_groups(std::int8_t{}, of_4, shape, 128);
+    check_groups(std::int8_t{}, of_64, {1, 3, 3, 192}, 192);
+    check_groups(q8_0_block{}, q8_0{}, shape, 112);
     // The latent of multi-head latent attention: a team of 32 threads, scales of 128 of its lanes, none of them
     // rotated.
     check_format<fp8_e4m3, bfloat16>(scaled_bytes<fp8_e4m3>{.scales = {}, .lanes_of_scale = 128}, {1, 2, 1, 512}, 132,

@@ -191,6 +191,35 @@ TEST_CASE(
     check_many<interleaved>(tensors, summed_axes(list.of_rows(), axis_major(ids.data(), 2, 1, 27)) + own, 4);
 }
 
+TEST_CASE(
+    "backend/cuda/normalized_backward: in one launch an operand that is not rotated adds nothing to frequencies") {
+    const heads_shape shape{1, 6, 2, 32};
+    const std::vector<std::int32_t> ids{0, 3, 5, 7, 9, 12};
+    const basis b(frequencies(32));
+    const exact_angles angles(b, ids);
+    const auto x = random_elements<float>(shape, 73), g = random_elements<float>(shape, 74);
+    const auto w = random_elements<float>({1, 1, 1, 32}, 75);
+    const rms_norm<> norm{.weight = w.data()};
+    const auto gradient = [&](const auto& backward, const auto& source) {
+        std::vector<float> q(x.size()), v(x.size());
+        std::vector<double> inv_freq(16), weight(32), workspace(1000, 1e30);
+        const auto view = [&](auto& buffer) { return token_major(buffer.data(), shape); };
+        backward(source, rotation_gradients{.inv_freq = inv_freq, .workspace = workspace},
+                 grad_through(view(g), view(x), view(q)).normalized(norm, weight),
+                 grad_through(view(g), view(x), view(v)).normalized(norm, weight).unrotated());
+        return inv_freq;
+    };
+    const auto expected =
+        gradient([](const auto&... a) { rotate_backward<half_split, backend::scalar>(a...); }, angles);
+    with_device_angles(angles, [&](const auto& source) {
+        std::vector<backend::launch_size> launches;
+        const test_device where{&launches};
+        const auto found = gradient([&](const auto&... a) { rotate_backward<half_split>(where, a...); }, source);
+        CHECK(launches.size() == 2);  // and one that adds up sums
+        check_near(found, expected, 1e-4);
+    });
+}
+
 TEST_CASE("backend/cuda/normalized_backward: operands of all kinds share a call, and sums add to what is there") {
     const heads_shape shape{1, 3, 2, 32}, cache_shape{2, 4, 2, 32};
     const std::vector<std::int64_t> slots{5, -1, 2}, some{5, 1'000'000, 2};

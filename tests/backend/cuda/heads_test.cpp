@@ -12,10 +12,8 @@
 using namespace cordage;
 using namespace cordage_test;
 
-// Not in the unnamed namespace, where nvcc 13.0 warns of a launch that only a concept names.
-namespace cordage_test {
-
-// Blocks loop over the tokens and heads that a grid does not hold.
+// Blocks loop over the tokens and heads that a grid does not hold. In an unnamed namespace nvcc 13.0 would warn of the
+// launch that only a concept names.
 struct device_of_two_blocks {
     index_t processors(const char*) const { return 1; }
     template <backend::device_kernel Kernel>
@@ -25,8 +23,6 @@ struct device_of_two_blocks {
         test_device{}.launch(function, kernel, size);
     }
 };
-
-}  // namespace cordage_test
 
 namespace {
 

@@ -31,10 +31,8 @@ struct device_case {
 
 }  // namespace
 
-// Not in the unnamed namespace, where nvcc 13.0 warns of a launch that only a concept names.
-namespace cordage_test {
-
-// A device that notes whether a launch is of rotation_kernel, and runs nothing.
+// A device that notes whether a launch is of rotation_kernel, and runs nothing. In an unnamed namespace nvcc 13.0 would
+// warn of the launch that only a concept names.
 template <class Kernel>
 constexpr bool is_rotation_kernel = false;
 template <class T, int N, pairing Pairing, class Angles>
@@ -48,8 +46,6 @@ struct kernels_named {
         are_small->push_back(is_rotation_kernel<Kernel>);
     }
 };
-
-}  // namespace cordage_test
 
 TEST_CASE("rotate/cuda/checks: a device rejects what the host rejects, before a launch") {
     const device_case c;

@@ -183,7 +183,7 @@ check_coverage() {
 check_mutants() {
     need "${build_packages[@]}" python3
     need_nvcc || return 1
-    say "putting faults into include/, for some minutes"
+    say "putting faults into include/, for about an hour on two cores"
     python3 tests/mutants/check.py
 }
 

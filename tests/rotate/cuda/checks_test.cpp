@@ -8,7 +8,7 @@
 #include "cordage/rotate/cuda/backward.hpp"
 
 using namespace cordage;
-using namespace cordage_test;
+using cordage_test::test_device;
 
 namespace {
 

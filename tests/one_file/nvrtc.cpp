@@ -4,8 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstddef>
 #include <initializer_list>
 #include <span>
 #include <stdexcept>
@@ -27,9 +28,11 @@ using namespace cordage_test;
 
 namespace {
 
+using all_bytes = std::array<std::byte, sizeof(exact_results)>;
+
 template <class T>
 std::span<const std::byte> argument(const T& value) {
-    return {reinterpret_cast<const std::byte*>(&value), sizeof value};
+    return std::as_bytes(std::span(&value, 1));
 }
 template <class T>
 ptx::memory_block block_of(std::vector<T>& numbers) {
@@ -122,7 +125,7 @@ TEST_CASE("one_file/nvrtc: phases, cos, sin and formats have the host's bits, an
             CAPTURE(i);
             const auto at = static_cast<std::size_t>(i);
             const exact_results on_host = exact_of(view, i, given[at]);
-            CHECK(std::memcmp(&exact[at], &on_host, sizeof on_host) == 0);
+            CHECK(std::bit_cast<all_bytes>(exact[at]) == std::bit_cast<all_bytes>(on_host));
             CHECK(exact[at].phase == b.phase(i, given[at].position));
             const std::vector<double> here = values(close[at]), expected = values(close_of(given[at]));
             for (std::size_t k = 0; k < here.size(); ++k) {

@@ -31,12 +31,11 @@ snippet_run run_on_shared(const std::string& body) { return run_snippet(places +
 
 TEST_CASE("ptx/faults: an access past a block names the block, the thread, the line and the kernel") {
     const snippet_run run = run_snippet("ld.global.u32 %r0, [%in+32];\n    st.global.u32 [%out], %r0;", threads(40));
+    const std::string nearest = "in no known block; the nearest ends 0 bytes before it, a block of 1280 bytes ";
     check_fault(
         run, "out of bounds",
-        {"read of 4 bytes",
-         "in no known block; the nearest ends 0 bytes before it, a block of 1280 bytes to which the argument points at "
-         "byte 0",
-         "line 19: ld.global.u32 %r0, [%in+32]", "block (0, 0, 0), thread (39, 0, 0); 1 time", "kernel snippet"});
+        {"read of 4 bytes", nearest + "to which the argument points at byte 0", "line 19: ld.global.u32 %r0, [%in+32]",
+         "block (0, 0, 0), thread (39, 0, 0); 1 time", "kernel snippet"});
     check_fault(run_snippet("st.global.v2.u32 [%out+-8], {%thread, %thread};", threads(1)), "out of bounds",
                 {"write of 8 bytes",
                  "in no known block; the nearest begins 8 bytes after it, a block of 32 bytes to which the argument "

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Bytes of quantised heads that depend on one rounding, on a device and by the scalar backend.
-#include <cstring>
+#include <algorithm>
 #include <limits>
+#include <span>
 
 #include "backend/cuda/device_backend.hpp"
 #include "rotate/dense.hpp"
@@ -29,7 +30,7 @@ void check_same_bytes(const std::vector<float>& lanes, std::size_t blocks, const
     with_device_angles(angles, [&](const auto& on_device) {
         rotate_forward<half_split>(test_device{}, on_device, store(found, scales[1]));
     });
-    CHECK(std::memcmp(found.data(), wanted.data(), blocks * sizeof(Block)) == 0);
+    CHECK(std::ranges::equal(std::as_bytes(std::span(found)), std::as_bytes(std::span(wanted))));
     CHECK(scales[0] == scales[1]);
 }
 

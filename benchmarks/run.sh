@@ -27,8 +27,15 @@ run_bench() {
     build/bench/benchmarks/cordage_bench "$@"
 }
 
-# cordage beside other packages.
+# cordage beside other packages: bench_peers [ARGS of compare.py]; or bench_peers --record NAME, which also writes
+# docs/performance/NAME.json and the tables of docs/performance.md that name it.
 bench_peers() {
+    local record=
+    if [[ ${1-} == --record ]]; then
+        [[ $# == 2 && $2 =~ ^[a-z0-9_]+$ ]] || { echo "./run bench --peers --record: one NAME of a record, as in peers_zen1" >&2; exit 2; }
+        record=$2
+        shift 2
+    fi
     need "${peers_packages[@]}"
     build bench --target cordage_peer memory_limits
     local venv=build/peers/venv libraries=build/bench/benchmarks
@@ -36,6 +43,10 @@ bench_peers() {
     say "timing, for some minutes"
     "$venv/bin/python" benchmarks/peers/compare.py --cordage "$libraries/libcordage_peer.so" \
         --limits "$libraries/libmemory_limits.so" --output build/peers "$@"
+    [[ -n $record ]] || return 0
+    "$venv/bin/python" benchmarks/peers/record.py build/peers/times.json "docs/performance/$record.json" \
+        "$(lscpu | sed -n 's/^Model name: *//p')"
+    python3 docs/site/write_performance.py docs/performance.md
 }
 
 # The model of the demo, in build/smollm2.

@@ -95,7 +95,7 @@ def speed():
             ("vLLM’s C++ kernel", of_engine, "vLLM"), ("SGLang’s C++ kernel", of_engine, "SGLang"),
             ("cordage, from Python", of_peer, "cordage, called from Python"), ("cordage, from C or C++", None, "")]
     left, width, gap, most = 168, 166, 30, 100.0
-    body = text(12, 20, "Time to rotate q and k, bfloat16, one thread of an Intel Xeon; cordage = 1 (logarithmic)", " font-weight='bold'")
+    body = text(12, 20, "Time to rotate, bfloat16, a thread of an Intel Xeon; cordage = 1 (logarithmic)", " font-weight='bold'")
     for p, (title, shape) in enumerate(panels):
         x0 = left + p * (width + gap)
         body += text(x0, 44, title)

@@ -100,16 +100,17 @@ void continuous_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
     const Scalar begin = path.interval().begin, end = path.interval().end;
     // Added at the end, since a backward solve may fail.
     std::vector<Scalar> grad_parameters(sums.grad_parameters.size());
-    const auto order = greatest_first(seeds.size(), [&](std::size_t i) { return std::abs(seeds[i].t - begin); });
+    std::vector<gradient_seed<Scalar>> from_the_end(seeds.begin(), seeds.end());
+    std::ranges::sort(from_the_end, std::greater{}, [&](const auto& seed) { return std::abs(seed.t - begin); });
     recorder<Scalar, field_type> recorded(field);
     const auto state = [&](Scalar t, std::span<Scalar> out) {  // rounding may put a stage's time outside the trajectory
         path.at(std::clamp(t, std::min(begin, end), std::max(begin, end)), out);
     };
     adjoint_flow<Scalar> flow(recorded, state, path.size());
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        const auto& seed = seeds[order[i]];
+    for (std::size_t i = 0; i < from_the_end.size(); ++i) {
+        const auto& seed = from_the_end[i];
         add_scaled<Scalar>(1, seed.grad_z, flow.lambda());
-        const Scalar stop = i + 1 < order.size() ? seeds[order[i + 1]].t : begin;
+        const Scalar stop = i + 1 < from_the_end.size() ? from_the_end[i + 1].t : begin;
         const solve_status status = flow.carry(seed.t, stop, grad_parameters, options);
         if (status != solve_status::success) {
             fail<error>({"continuous_adjoint: the backward solve from t ", seed.t, " to ", stop,

@@ -114,7 +114,8 @@ TEST_CASE("clex/validation: a solve that fails is an error with the status in wo
         const double reached = std::stod(text.substr(begin.size()), &digits);
         CHECK(reached > 1.0);
         CHECK(reached < 16.0);
-        CHECK(text.substr(begin.size() + digits) == " after 3 steps; raise max_steps or loosen the tolerance");
+        CHECK(text.substr(begin.size() + digits) ==
+              " after 3 steps; raise max_steps or loosen the tolerance; a trajectory holds at most 2^28 numbers");
     };
     check_failure([] { clex(config, dense_weights_for(config), {.max_steps = 3}); });
     check_failure([] { clex<log_length_field<>>(config, dense_weights_for(config), {.max_steps = 3}); });

@@ -7,7 +7,7 @@ struct half_a_factor {
     double log_alpha(const cordage::rope_config&, cordage::index_t, double) const { return 0.0; }
     double log_alpha_rate(const cordage::rope_config&, cordage::index_t, double) const { return 0.0; }
 #if defined(CORDAGE_COMPILE_FAIL)
-    double attention_factor(const cordage::rope_config&, double) const { return 1.5; }
+    static double attention_factor(const cordage::rope_config&, double) { return 1.5; }
 #endif
 };
 

@@ -166,7 +166,8 @@ TEST_CASE("ode/adjoint: wrong sizes, times and failed solves are errors that add
     CHECK_THROWS_WITH_AS(discrete_adjoint(path, knotted{}, outside, {grad_z0, grad_p}),
                          "discrete_adjoint: t 2.5 must be in [0, 2], the solved interval", value_error);
     const std::vector<gradient_seed<double>> fine{{1.0, grad_first}}, narrow{{1.0, wrong}};
-    CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, narrow, {grad_z0, grad_p}), shape_error);
+    CHECK_THROWS_WITH_AS(discrete_adjoint(path, knotted{}, narrow, {grad_z0, grad_p}),
+                         "discrete_adjoint: a seed's grad_z size 1 must be 2", shape_error);
     CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, fine, {wrong, grad_p}), shape_error);
     CHECK_THROWS_AS(discrete_adjoint(path, knotted{}, fine, {grad_z0, wrong}), shape_error);
     const auto failed = solve_adaptive(knotted{}, {0.0, 2.0}, z_start, {.max_steps = 1, .first_step = 0.1});

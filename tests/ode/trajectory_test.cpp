@@ -74,7 +74,7 @@ TEST_CASE("ode/trajectory: the error of a failed solve names the t it reached an
     };
     const cordage_test::exploding pole;
     check(solve_adaptive(pole, {0.0, 2.0}, z0, {.max_steps = 5}), "max_steps_reached",
-          "raise max_steps or loosen the tolerance");
+          "raise max_steps or loosen the tolerance; a trajectory holds at most 2^28 numbers");
     check(solve_adaptive(pole, {0.0, 2.0}, z0), "step_too_small",
           "loosen the tolerance or end at an earlier t: the solution may diverge here");
     check(solve_fixed<euler>([](double, auto, std::span<double> dz) { dz[0] = std::nan(""); }, {0.0, 2.0}, z0,
@@ -99,5 +99,9 @@ TEST_CASE("ode/trajectory: many t at once are the same reads, of one integration
         path.at(times[i], one);
         CHECK(std::ranges::equal(one, std::span(all).subspan(2 * i, 2)));
     }
+    const std::vector<double> late{0.5, 99.0}, before(4, -7.0);
+    std::vector<double> states = before;
+    CHECK_THROWS_AS(path.at(late, states), value_error);
+    CHECK(states == before);
     CHECK_THROWS_WITH_AS(path.at(times, narrow), "trajectory::at: out size 7 must be times 4 * size 2", shape_error);
 }

@@ -2,14 +2,16 @@
 // The basis: inv_freq in radians and in turns, and the attention factor; stage policy at t -> basis.
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "cordage/basis/basis_view.hpp"
-#include "cordage/basis/fingerprint.hpp"
 #include "cordage/pair/phase.hpp"
 #include "cordage/scaling/policy.hpp"
 
@@ -80,21 +82,23 @@ class basis {
     }
     operator basis_view() const&& = delete;
 
-    /// A hash of these numbers, to tag the blocks of a KV cache so that keys rotated by different bases are never
-    /// mixed: fingerprint_of_words of pairs(), the bits of every inv_freq, and those of attention_factor. Equal bits
-    /// have equal fingerprints on every platform, and a change of one bit changes it. (Two machines may compute
+    /// A hash of pairs(), every inv_freq and attention_factor, to tag the blocks of a KV cache so that keys rotated by
+    /// different bases are never mixed. Equal bits have equal fingerprints on every platform, and a change of one bit
+    /// changes it; other numbers have the same one with probability 2^-64. Not cryptographic. (Two machines may compute
     /// inv_freq from a config with a different last bit, by their exp and pow: send the numbers, not the config, to a
     /// machine that shares a cache.) Positions, axes, pairing and element type, on which a block also depends, are not
     /// included.
-    std::uint64_t fingerprint() const noexcept { return words().value(); }
+    std::uint64_t fingerprint() const noexcept {
+        std::uint64_t hash = mixed(0, static_cast<std::uint64_t>(pairs()));
+        for (const double number : numbers_) hash = mixed(hash, std::bit_cast<std::uint64_t>(number));
+        return hash;
+    }
     /// The hash of these numbers and all of a model's config, for a cache that several models share.
-    std::uint64_t fingerprint(const rope_config& config) const noexcept {
-        fingerprint_of_words all = words();
-        all.add(static_cast<std::uint64_t>(config.head_dim));
-        all.add(static_cast<std::uint64_t>(config.rotary_dim));
-        all.add(config.theta_base);
-        all.add(config.original_length);
-        return all.value();
+    std::uint64_t fingerprint(const rope_config& c) const noexcept {
+        std::uint64_t hash = fingerprint();
+        for (const index_t size : {c.head_dim, c.rotary_dim}) hash = mixed(hash, static_cast<std::uint64_t>(size));
+        for (const double x : {c.theta_base, c.original_length}) hash = mixed(hash, std::bit_cast<std::uint64_t>(x));
+        return hash;
     }
 
  private:
@@ -102,11 +106,13 @@ class basis {
         turns_[pair] = rate.fraction;
         turns_[turns_.size() / 2 + pair] = static_cast<std::uint64_t>(rate.whole);
     }
-    fingerprint_of_words words() const noexcept {
-        fingerprint_of_words all;
-        all.add(inv_freq());
-        all.add(attention_factor());
-        return all;
+    /// SplitMix64's finaliser (Steele et al. 2014) of hash ^ word: one-to-one in each, so that two sequences of one
+    /// length that differ in one word always have different hashes.
+    static constexpr std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
+        std::uint64_t x = (hash ^ word) + 0x9e37'79b9'7f4a'7c15u;
+        x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9u;
+        x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11ebu;
+        return x ^ (x >> 31);
     }
 
     std::vector<double> numbers_;       // inv_freq, then the attention factor

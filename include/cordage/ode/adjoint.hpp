@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <numeric>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -50,18 +49,10 @@ void validate_gradient(const char* who, const trajectory<Tableau, Scalar>& path,
     expect("field", static_cast<std::size_t>(field.size()), path.size());
     expect("grad_z0", sums.grad_z0.size(), path.size());
     expect("grad_parameters", sums.grad_parameters.size(), static_cast<std::size_t>(field.parameter_count()));
-    for (const auto& seed : seeds) path.locate(who, seed.t, seed.grad_z.size());
-}
-
-/// 0 ... count-1 sorted by descending key, stable. (Not std::stable_sort, for which some standard libraries give
-/// deprecation warnings.)
-template <class Key>
-std::vector<std::size_t> greatest_first(std::size_t count, const Key& key) {
-    std::vector<std::size_t> order(count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t i, std::size_t j) { return std::pair(key(j), i) < std::pair(key(i), j); });
-    return order;
+    for (const auto& seed : seeds) {
+        expect("a seed's grad_z", seed.grad_z.size(), path.size());
+        path.locate(who, seed.t, path.size());
+    }
 }
 
 /// A seed located in a trajectory: the gradient to the state there.
@@ -69,6 +60,7 @@ template <class Scalar>
 struct placed_gradient {
     trajectory_place<Scalar> place;
     std::span<const Scalar> grad_z;  ///< [size]
+    std::size_t index;               ///< among the seeds
 };
 
 /// One sweep of discrete_adjoint. It holds the gradient to the state and to the slope at the current node. step_back(n)
@@ -198,16 +190,17 @@ void discrete_adjoint(const trajectory<Tableau, Scalar>& path, Field&& field,
                       const std::type_identity_t<gradient_sums<Scalar>>& sums) {
     using namespace ode_detail;
     validate_gradient("discrete_adjoint", path, field, seeds, sums);
-    std::vector<trajectory_place<Scalar>> places;
-    for (const auto& seed : seeds) places.push_back(path.locate("discrete_adjoint", seed.t, seed.grad_z.size()));
-    if (places.empty()) return;
+    if (seeds.empty()) return;
 
     // Seeds are processed from the last to the first. A seed at the last node adds to the state there, any other one to
     // its step.
     std::vector<placed_gradient<Scalar>> placed;
-    for (const std::size_t i : greatest_first(places.size(), [&](std::size_t k) { return places[k].node; })) {
-        placed.push_back({places[i], seeds[i].grad_z});
+    for (const auto& seed : seeds) {
+        placed.push_back({path.locate("discrete_adjoint", seed.t, path.size()), seed.grad_z, placed.size()});
     }
+    std::sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
+        return std::pair(b.place.node, a.index) < std::pair(a.place.node, b.index);
+    });
     auto next = placed.begin();
     const auto take_those_at = [&](std::size_t node) {
         const auto begin = next;

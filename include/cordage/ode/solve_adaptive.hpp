@@ -193,13 +193,14 @@ trajectory<Tableau, Scalar> solve_adaptive(Field&& field, std::type_identity_t<t
                   "double error[stages]', b minus the weights of the embedded rule; docs/extending.md");
     const auto any = ode_detail::checked_field<Scalar>("solve_adaptive", field, interval, z0);
     ode_detail::validate("solve_adaptive", options);
-    if (trajectory<Tableau, Scalar>::most_steps(z0.size()) == 0) {
+    const std::size_t most_steps = trajectory<Tableau, Scalar>::most_steps(z0.size());
+    if (most_steps == 0) {
         fail<shape_error>({"solve_adaptive: z0 size ", z0.size(), " must be smaller: a trajectory of ",
                            most_trajectory_numbers, " numbers must hold one step"});
     }
-    return ode_detail::solved<Tableau>(any, interval, z0, 16, [&](trajectory<Tableau, Scalar>& path) {
-        return ode_detail::march(path, any, options);
-    });
+    return ode_detail::solved<Tableau>(
+        any, interval, z0, std::min<std::size_t>(16, most_steps),
+        [&](trajectory<Tableau, Scalar>& path) { return ode_detail::march(path, any, options); });
 }
 
 }  // namespace cordage

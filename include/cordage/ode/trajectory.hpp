@@ -36,7 +36,7 @@ constexpr std::string_view name_of(solve_status status) {
 /// Advice after a failed solve, for messages.
 constexpr std::string_view remedy_of(solve_status status) {
     constexpr std::string_view remedies[] = {
-        "", "raise max_steps or loosen the tolerance",
+        "", "raise max_steps or loosen the tolerance; a trajectory holds at most 2^28 numbers",
         "loosen the tolerance or end at an earlier t: the solution may diverge here",
         "end at an earlier t or check the field's parameters: the field or its state is not finite or close to the "
         "largest number"};
@@ -121,6 +121,7 @@ class trajectory {
             fail<shape_error>(
                 {"trajectory::at: out size ", out.size(), " must be times ", times.size(), " * size ", size_});
         }
+        for (const Scalar t : times) locate("trajectory::at", t, size_);
         for (std::size_t i = 0; i < times.size(); ++i) at(times[i], out.subspan(i * size_, size_));
     }
 

@@ -13,20 +13,11 @@
 
 namespace cordage {
 
-namespace positions_detail {
-
+/// Whether a range outlives the call that it is passed to, so that a view of it may be kept: a named object or a view
+/// such as a span, but not a temporary vector or array. Used by all views of the library. (As
+/// std::ranges::borrowed_range, whose header takes as long to compile as all kernels.)
 template <class R>
-inline constexpr bool is_span = false;
-template <class T, std::size_t Extent>
-inline constexpr bool is_span<std::span<T, Extent>> = true;
-
-}  // namespace positions_detail
-
-/// Whether a range outlives the call that it is passed to, so that a view of it may be kept: a named object or a span,
-/// but not a temporary vector or array. Used by all views of the library. (The same as std::ranges::borrowed_range,
-/// whose header takes as long to compile as all kernels.)
-template <class R>
-concept outlives_its_call = std::is_lvalue_reference_v<R> || positions_detail::is_span<std::remove_cvref_t<R>>;
+concept outlives_its_call = std::is_lvalue_reference_v<R> || std::ranges::enable_borrowed_range<std::remove_cvref_t<R>>;
 
 /// View of position_ids [axes, batch, tokens], with strides in elements and in any order. With a batch_stride of 0 all
 /// rows of the batch have the same positions.

@@ -181,7 +181,7 @@ struct released_range {
     bool original_end = false;    ///< true: last position as in the released code; may be <= the one before it
 
     /// Positions are multiples of 1/per_unit: train_length / original_length, rounded down, at least 1.
-    index_t per_unit() const { return std::max<index_t>(1, train_length / original_length); }
+    index_t per_unit() const { return std::max<index_t>(1, train_length / std::max<index_t>(1, original_length)); }
 
     /// The position of a draw, (drawn + 1)/per_unit, rounded to float32 after each operation as in the released code.
     /// (The quotient in double, then rounded, equals the one in float, and -ffast-math cannot change it.)

@@ -90,25 +90,33 @@ struct anything {
     anything(const T&);
 };
 
+/// Whether `&P::name` is that of a function, static or not.
+template <class Address>
+constexpr bool is_function(Address) {
+    return std::is_member_function_pointer_v<Address> || std::is_function_v<std::remove_pointer_t<Address>>;
+}
+
 /// An optional function with other arguments, or without its other half, would be ignored: it does not compile.
 template <class P>
 constexpr void require_optional_functions() {
-    constexpr auto is_function = []<class Member>(Member) { return std::is_member_function_pointer_v<Member>; };
-    if constexpr (!has_attention_factor<P> && requires { &P::attention_factor; }) {
-        static_assert(!is_function(&P::attention_factor),
-                      "cordage: a policy with an attention factor needs 'double attention_factor(const rope_config&, "
-                      "double t) const' and 'double attention_factor_rate(const rope_config&, double t) const', dm/dt");
-    }
-    if constexpr (!has_attention_factor_vjp<P> && requires { &P::attention_factor_vjp; }) {
-        static_assert(!is_function(&P::attention_factor_vjp),
-                      "cordage: a policy's attention_factor_vjp is 'void attention_factor_vjp(const rope_config&, "
-                      "double t, double grad, std::span<double> grad_parameters) const'");
-    }
-    if constexpr (
-        !requires(const P& p, const rope_config& c) { p.validate(c); } && requires { &P::validate; }) {
-        static_assert(!is_function(&P::validate),
-                      "cordage: a policy's check is 'void validate(const rope_config&) const'");
-    }
+    static_assert(
+        has_attention_factor<P> || !requires { requires is_function(&P::attention_factor); },
+        "cordage: a policy with an attention factor needs 'double attention_factor(const rope_config&, "
+        "double t) const' and 'double attention_factor_rate(const rope_config&, double t) const', dm/dt");
+    static_assert(
+        has_attention_factor_vjp<P> || !requires { requires is_function(&P::attention_factor_vjp); },
+        "cordage: a policy's attention_factor_vjp is 'void attention_factor_vjp(const rope_config&, "
+        "double t, double grad, std::span<double> grad_parameters) const'");
+    constexpr bool is_to_learn = requires { requires is_function(&P::log_alpha_vjp); } ||
+                                 requires { requires is_function(&P::with_parameters); };
+    static_assert(learned_policy<P> || !is_to_learn,
+                  "cordage: a policy with parameters needs 'std::vector<double> parameters() const', its own type from "
+                  "'with_parameters(std::span<const double>) const' and 'void log_alpha_vjp(const rope_config&, double "
+                  "t, std::span<const double> grad_log_alpha, std::span<double> grad_parameters) const'");
+    static_assert(
+        requires(const P& p, const rope_config& c) { p.validate(c); } ||
+            !requires { requires is_function(&P::validate); },
+        "cordage: a policy's check is 'void validate(const rope_config&) const'");
 }
 
 }  // namespace policy_detail

@@ -20,9 +20,12 @@ concept length_schedule = requires(const S& s, const rope_config& c, double seq_
     { s.ratio(c, seq_len) } -> std::same_as<double>;
 };
 
-/// Calls the schedule's own check of its settings, if it has one.
+/// Calls the schedule's own check of its settings, if it has one. One with other arguments does not compile.
 template <length_schedule Schedule>
 void validate_schedule(const Schedule& schedule) {
+    static_assert(
+        requires { schedule.validate(); } || !requires { &Schedule::validate; },
+        "cordage: a schedule's check is 'void validate() const'");
     if constexpr (requires { schedule.validate(); }) schedule.validate();
 }
 

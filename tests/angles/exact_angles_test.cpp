@@ -15,6 +15,19 @@
 using namespace cordage;
 using namespace cordage_test;
 
+/// Unsigned positions, in types that no other test uses: an index whose largest value says that there is none, and a
+/// number in units of 2^-16.
+template <>
+struct cordage::position_traits<char16_t> {
+    static constexpr split_position split(char16_t p) noexcept { return {p, 0, false, p != 0xffff}; }
+    static constexpr double value(char16_t p) noexcept { return p; }
+};
+template <>
+struct cordage::position_traits<char32_t> {
+    static constexpr split_position split(char32_t p) noexcept { return {p >> 16, std::uint64_t{p & 0xffffu} << 48}; }
+    static constexpr double value(char32_t p) noexcept { return static_cast<double>(p) / 65536.0; }
+};
+
 static_assert(differentiable_angle_source<exact_angles<std::int32_t>>);
 static_assert(differentiable_angle_source<float32_angles<double>>);
 
@@ -201,4 +214,19 @@ TEST_CASE("angles/exact_angles: rows without tokens have no positions to check, 
     const float none = 0.0f;
     const exact_angles angles(b, position_view<float>(&none, index_t{1} << 57, 0, 1));
     CHECK_NOTHROW(angles.check("test"));
+}
+
+TEST_CASE("angles/exact_angles: unsigned positions of one's own are checked and scaled as their traits say") {
+    const basis b({1.0, 0.5});
+    const std::vector<char16_t> ids{3, 0xffff};
+    CHECK_THROWS_WITH_AS(exact_angles(b, ids).check("test"),
+                         "test: position_ids[0, 1] 65535 must be finite and below 2^63 in magnitude", value_error);
+    const std::vector<char32_t> halves{0x8000u, 0x18000u};
+    const std::vector<double> same{0.5, 1.5};
+    for (const index_t token : {0, 1}) {
+        CHECK(float32_angles(b, halves).angle(0, token, 1) == float32_angles(b, same).angle(0, token, 1));
+        CHECK(exact_angles(b, halves).phase(0, token, 1) == exact_angles(b, same).phase(0, token, 1));
+    }
+    const std::vector<std::int64_t> large{(std::int64_t{1} << 54) + (std::int64_t{1} << 30) + 1};  // rounded once
+    CHECK(float32_angles(b, large).angle(0, 0, 0) == static_cast<float>(large[0]));
 }

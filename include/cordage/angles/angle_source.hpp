@@ -86,6 +86,11 @@ concept has_free_angles = angle_source<S> && requires { requires S::are_free; };
 
 namespace angle_detail {
 
+/// Whether bases, or the angles of a source, lie on a device (device_basis), where values are not checked: an invalid
+/// position or basis index makes the lanes that it rotates NaN.
+template <class T>
+inline constexpr bool lie_on_device = requires { requires T::is_on_device; };
+
 /// Whether every pair is rotated by the sum over all axes, each with its own basis, of index basis_index + axis.
 template <class S>
 inline constexpr bool sums_axes = false;

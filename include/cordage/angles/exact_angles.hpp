@@ -55,8 +55,10 @@ class float32_angles : public angle_detail::positions_and_bases<P> {
 
     /// The float32 angle itself, radians.
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE float angle(index_t row, index_t token, index_t pair) const noexcept {
-        return static_cast<float>(this->position_id(row, token)) *
-               static_cast<float>(this->inv_freq(this->basis_index(row, token))[pair]);
+        const P id = this->position_id(row, token);
+        const auto frequency = static_cast<float>(this->inv_freq(this->basis_index(row, token))[pair]);
+        if constexpr (is_integer_position<P>) return static_cast<float>(id) * frequency;  // rounded once
+        return static_cast<float>(position_traits<P>::value(id)) * frequency;
     }
 
     /// @throws value_error  also if an angle exceeds 2^62

@@ -21,14 +21,6 @@ inline constexpr const char* expected_position = "finite and below 2^63 in magni
     fail<value_error>({function, ": position_ids[", where, "] ", position, " must be ", expected});
 }
 
-/// Whether bases, and the positions beside them, lie on a device (device_basis), where values are not checked: an
-/// invalid position or basis index makes the lanes that it rotates NaN.
-template <class Bases>
-inline constexpr bool lie_on_device = requires { Bases::is_on_device; };
-struct lies_on_host {};
-struct lies_on_device {
-    static constexpr bool is_on_device = true;
-};
 /// device_basis if `Bases` is one; else basis_view, to which a basis converts.
 /// @tparam Bases  an lvalue reference unless the argument is a temporary
 template <class Bases, class Named = std::remove_cvref_t<Bases>>
@@ -44,8 +36,10 @@ using bases_of_source = typename bases_argument<Bases>::type;
 /// Positions [axes, batch, tokens] and bases. The constructor does not dereference the views, which may point to device
 /// memory.
 template <position_type P, class Bases = basis_view>
-class positions_and_bases : public std::conditional_t<lie_on_device<Bases>, lies_on_device, lies_on_host> {
+class positions_and_bases {
  public:
+    static constexpr bool is_on_device = lie_on_device<Bases>;
+
     /// @throws shape_error
     CORDAGE_ALWAYS_INLINE positions_and_bases(const char* function, const Bases& bases, const position_view<P>& ids,
                                               index_t most_axes, index_t bases_of_row = 1)
@@ -141,7 +135,7 @@ class positions_and_bases : public std::conditional_t<lie_on_device<Bases>, lies
                                    "] ", b, " must be 0 to ", bases_.count - 1});
             }
         }
-        if constexpr (!std::is_integral_v<P>) {
+        if constexpr (!is_integer_position<P>) {
             for_each_position([&](index_t axis, index_t row, index_t token, P p) {
                 if (position_traits<P>::split(p).is_valid) return;
                 refuse_position(function, place(axis, row, token), position_traits<P>::value(p), expected_position);
@@ -164,7 +158,7 @@ class positions_and_bases : public std::conditional_t<lie_on_device<Bases>, lies
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_valid_at(index_t row, index_t token,
                                                                index_t axis) const noexcept {
         if (bases_.of_token != nullptr && !is_basis(bases_.index(row, token))) return false;
-        if constexpr (std::is_integral_v<P>) return true;
+        if constexpr (is_integer_position<P>) return true;
         return position_traits<P>::split(position_id(row, token, axis)).is_valid;
     }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE index_t rows_of_bases() const noexcept {

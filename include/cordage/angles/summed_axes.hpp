@@ -65,6 +65,9 @@ class summed_axes : public angle_detail::positions_and_bases<P, Bases> {
     CORDAGE_HOST_DEVICE bool is_valid(index_t row, index_t token, index_t) const noexcept {
         for (index_t axis = 0; axis < this->axes(); ++axis) {
             if (!this->is_valid_at(row, token, axis)) return false;
+            if (is_device && !is_finite(this->bases_.attention_factors[this->basis_index(row, token) + axis])) {
+                return false;  // launch_basis_words found a frequency of this axis invalid
+            }
         }
         return true;
     }

@@ -2,6 +2,8 @@
 // Base class of the sum and the difference of two sources; stage angles.
 #pragma once
 
+#include <algorithm>
+
 #include "cordage/angles/positions_and_bases.hpp"
 #include "cordage/basis/basis.hpp"
 #include "cordage/core/error.hpp"
@@ -33,6 +35,7 @@ template <class Rule, phase_source First, phase_source Second>
 class two_sources {
  public:
     using rule = Rule;
+    static constexpr bool is_on_device = lie_on_device<First> || lie_on_device<Second>;
 
     /// @throws shape_error  unless both have the same tokens and pairs, and the same batch or batch 1
     two_sources(const First& first, const Second& second) : first_(first), second_(second) {
@@ -86,7 +89,8 @@ class two_sources {
         if constexpr (requires { first_.check(function); }) first_.check(function);
         if constexpr (requires { second_.check(function); }) second_.check(function);
         const bool has_one = has_one_factor();
-        const index_t rows = has_one ? 1 : batch(), columns = has_one && tokens() > 0 ? 1 : tokens();
+        const index_t columns = has_one ? std::min<index_t>(tokens(), 1) : tokens();
+        const index_t rows = columns == 0 ? 0 : has_one ? 1 : batch();
         for (index_t row = 0; row < rows; ++row) {
             for (index_t token = 0; token < columns; ++token) {
                 if (is_attention_factor(attention_factor(row, token))) continue;

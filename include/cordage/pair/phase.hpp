@@ -79,8 +79,12 @@ struct split_position {
 template <class P>
 struct position_traits;
 
-template <std::signed_integral P>
-    requires(sizeof(P) == 4 || sizeof(P) == 8)
+/// Positions of int32 and int64, all of which are valid.
+template <class P>
+inline constexpr bool is_integer_position = std::signed_integral<P> && (sizeof(P) == 4 || sizeof(P) == 8);
+
+template <class P>
+    requires is_integer_position<P>
 struct position_traits<P> {
     CORDAGE_HOST_DEVICE static constexpr split_position split(P p) noexcept {
         return {static_cast<std::uint64_t>(std::int64_t{p})};

@@ -72,10 +72,11 @@ class chunk_sums {
           tokens_(size.tokens),
           pairs_(sizes.pairs),
           bases_(sizes.has_basis_of_token ? sizes.bases : sizes.bases_of_token),
-          chunks_(token_chunks::of(
-              tokens_, sizes.bases / bases_,
-              sizes.has_basis_of_token ? std::max<index_t>(most_chunks * 64 / sizes.bases, 1) : most_chunks,
-              smallest_chunk)) {
+          chunks_(token_chunks::of(tokens_, sizes.bases / bases_,
+                                   sizes.has_basis_of_token
+                                       ? std::clamp<index_t>(most_chunks * 64 / sizes.bases, 1, most_chunks)
+                                       : most_chunks,
+                                   smallest_chunk)) {
         const index_t sums = chunks_.count * bases_;
         if (!grads.inv_freq.empty()) inv_freq_.resize(static_cast<std::size_t>(sums * pairs_));
         if (!grads.attention_factor.empty()) factor_.resize(static_cast<std::size_t>(sums));
@@ -151,7 +152,7 @@ inline constexpr bool is_of_gradients = std::same_as<Argument, rotation_gradient
 template <pairing Pairing, class Backend, executor Executor, class Source, class... Operands>
 void backward_through(const char* function, const Executor& where, const Source& angles,
                       const rotation_gradients& grads, const Operands&... operands) {
-    if constexpr (!require_source<Source>()) return;
+    if constexpr (!require_source_on_host<Source>()) return;
     static_assert(
         backend::has_backward_range<Backend>,
         "cordage: a backend needs 'template <pairing P, class Source, class O> void backward_range(my_backend, const "

@@ -198,11 +198,12 @@ inline void check_slots(const char* function, const checked_tensor& tensor) {
     const heads_memory& v = tensor.view;
     const slot_table& s = v.slots;
     const index_t entries = rounded_up_quotient(v.shape.tokens, s.tokens_of_entry);
+    const index_t rows = entries == 0 ? 0 : v.shape.batch;
     const index_t end = s.blocks * (s.block_size / s.tokens_of_entry);
     const char* const kind = s.tokens_of_entry == 1 ? "slot" : "block";
-    const bool may_repeat = tensor.is_written && may_have_repeated_entries(s, v.shape.batch, entries);
-    slot_map listed(may_repeat ? v.shape.batch * entries : 0);
-    for (index_t row = 0; row < v.shape.batch; ++row) {
+    const bool may_repeat = tensor.is_written && may_have_repeated_entries(s, rows, entries);
+    slot_map listed(may_repeat ? rows * entries : 0);
+    for (index_t row = 0; row < rows; ++row) {
         for (index_t i = 0; i < entries; ++i) {
             const index_t entry = s.entry(row * s.row_stride + i);
             if (entry == -1) continue;

@@ -33,6 +33,8 @@ class cos_sin_table {
           pairs_(angles.pairs()),
           cos_(entries(angles)),
           sin_(cos_.size()) {
+        static_assert(!angle_detail::lie_on_device<Source>,
+                      "cordage::cos_sin_table: these angles lie on a device: make the table of angles on the host");
         static_assert(backend::has_fill_range<Backend>,
                       "cordage: a backend needs 'template <class Source, class Real> void fill_range(my_backend, const "
                       "Source& angles, Real* cos, Real* sin, index_t begin, index_t end) noexcept' beside it; "

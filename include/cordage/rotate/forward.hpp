@@ -62,6 +62,12 @@ constexpr bool require_source() {
                   "docs/extending.md");
     return angles_of_tokens<Source>;
 }
+template <class Source>
+constexpr bool require_source_on_host() {
+    static_assert(!angle_detail::lie_on_device<Source>,
+                  "cordage: these angles lie on a device: the first argument must be on(stream)");
+    return require_source<Source>();
+}
 
 template <class Direction, class... Operands>
 constexpr bool require_operands() {
@@ -97,15 +103,12 @@ constexpr auto angles_of_kernels() {
 template <pairing Pairing, class Backend, class Direction, executor Executor, class Source, class... Operands>
 CORDAGE_ALWAYS_INLINE void rotate_at(Direction, const char* function, const Executor& where, const Source& angles,
                                      const Operands&... operands) {
-    if constexpr (require_source<Source>() && require_operands<Direction, Operands...>()) {
+    if constexpr (require_source_on_host<Source>() && require_operands<Direction, Operands...>()) {
         static_assert(
             backend::has_rotate_range<Backend>,
             "cordage: a backend needs 'template <pairing P, class Direction, class Source, class O> void "
             "rotate_range(my_backend, const Source& angles, const operand_list<O>& operands, index_t begin, index_t "
             "end) noexcept' beside it; docs/extending.md");
-        static_assert(
-            !requires { Source::is_on_device; },
-            "cordage: these angles lie on a device: the first argument must be on(stream)");
         using rows = typename decltype(angles_of_kernels<Backend, Source, Operands...>())::type;
         const std::array<range_kernel, sizeof...(Operands)> kernels{
             rotate_tokens<Pairing, Backend, Direction, rows, Operands>...};
@@ -184,9 +187,7 @@ inline constexpr bool is_difference = false;
 template <class To, class From>
 inline constexpr bool is_difference<angle_difference<To, From>> = true;
 template <class Argument>
-inline constexpr bool has_norm = false;
-template <operand_type Operand>
-inline constexpr bool has_norm<Operand> = Operand::is_normalized;
+concept has_norm = operand_type<Argument> && Argument::is_normalized;
 
 }  // namespace rotate_detail
 

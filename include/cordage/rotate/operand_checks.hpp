@@ -89,8 +89,8 @@ void check_scales(const char* function, const char* name, const View& v) {
     const index_t groups = v.format.lanes_of_scale == 0 ? 1 : v.shape.head_dim / v.format.lanes_of_scale;
     const bool differ_by_token = table.row_stride != 0 || table.token_stride != 0;
     const auto count = [](index_t size, bool differ) { return differ ? size : std::min<index_t>(size, 1); };
-    const index_t rows = count(v.shape.batch, differ_by_token), tokens = count(v.shape.tokens, differ_by_token),
-                  heads = count(v.shape.heads, table.head_stride != 0);
+    const index_t rows = tensors_detail::is_empty(v.shape) ? 0 : count(v.shape.batch, differ_by_token),
+                  tokens = count(v.shape.tokens, differ_by_token), heads = count(v.shape.heads, table.head_stride != 0);
     const auto is_usable = [](float scale) { return is_finite(scale) && is_finite(1.0f / scale); };
     for (index_t row = 0; row < rows; ++row) {
         for (index_t token = 0; token < tokens; ++token) {
@@ -121,7 +121,12 @@ void check_format(const char* function, memory where, const char* name, const Vi
         }
     }
     if constexpr (requires { v.format.check(function, name, index_t{}); }) {
-        v.format.check(function, name, v.shape.head_dim);
+        format checked = v.format;
+        if constexpr (requires { checked.scales.data = nullptr; }) {  // there need be no scales of no heads
+            static std::remove_reference_t<decltype(*checked.scales.data)> none{};
+            if (checked.scales.data == nullptr && tensors_detail::is_empty(v.shape)) checked.scales.data = &none;
+        }
+        checked.check(function, name, v.shape.head_dim);
     }
     if constexpr (may_have_given_scales<format>) {
         if (where == memory::host) check_scales(function, name, v);
@@ -160,17 +165,13 @@ inline other_memory sums_in(const char* name, std::span<double> sums, index_t op
 
 inline constexpr std::size_t most_sums = 5;  // of rotation_gradients
 
-/// How much memory an operand may have beside its tensors.
-template <class O>
-inline constexpr std::size_t most_other_memory = O::is_normalized ? 2 : 0;
-template <operand_type O>
-inline constexpr std::size_t most_other_memory<O> = (O::has_head_format ? 2 : 0) + (O::is_normalized ? 1 : 0);
-
 /// Whether operands of a type may have scales.
 template <class O>
-inline constexpr bool may_have_scales = false;
-template <operand_type O>
-inline constexpr bool may_have_scales<O> = O::has_head_format;
+inline constexpr bool may_have_scales = requires { requires O::has_head_format; };
+/// How much memory an operand may have beside its tensors.
+template <class O>
+inline constexpr std::size_t most_other_memory =
+    (may_have_scales<O> ? 2 : 0) + (O::is_normalized ? operand_type<O> ? 1 : 2 : 0);
 
 /// All checks of an operand that depend on its type: its norm and its formats. Writes the memory that it has beside its
 /// tensors to `end`, which is returned behind the last.

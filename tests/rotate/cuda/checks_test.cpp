@@ -180,6 +180,17 @@ TEST_CASE("rotate/cuda/checks: the sources of the host on a device_basis lie on 
     CHECK(by_axis.axis(1) == 0);
 }
 
+TEST_CASE("rotate/cuda/checks: a sum of axes is invalid if the basis of any axis is") {
+    const basis first({1.0, 0.5}), second({0.25, 0.125});
+    const basis_list both({&first, &second});
+    std::vector<std::uint64_t> words = device_words(both.of_rows());
+    const std::vector<std::int32_t> ids{0, 1, 2, 3, 4, 5};
+    const device_summed_axes<std::int32_t> summed(device_basis(words.data(), 2, 2), axis_major(ids.data(), 2, 1, 3));
+    CHECK(summed.is_valid(0, 1, 0));
+    words.back() = ~std::uint64_t{0};  // as launch_basis_words writes it for the second basis
+    CHECK_FALSE(summed.is_valid(0, 1, 0));
+}
+
 TEST_CASE("rotate/cuda/checks: positions of several axes on a device") {
     const device_case c;
     const device_basis b(c.words.data(), 2);
@@ -229,8 +240,10 @@ TEST_CASE("rotate/cuda/checks: axes that rotate every pair together, and angles 
         "device they are for device_angles, device_axis_angles and device_summed_axes",
         value_error(""), own, rotation_gradients{.inv_freq = rates, .angles = numbers}, o);
     const cos_sin_view<float> table{phi.data(), phi.data(), 1, 3, 2};
-    check_throws("rotate_backward: grads.angles must be empty with a table", value_error(""), table,
-                 rotation_gradients{.angles = numbers}, o.normalized(rms_norm<>{}));
+    check_throws(
+        "rotate_backward: grads.angles must be empty with these angles; on a device it is for "
+        "device_angles, device_axis_angles, device_summed_axes and free_angles",
+        value_error(""), table, rotation_gradients{.angles = numbers}, o.normalized(rms_norm<>{}));
     const angles many_pairs(device_basis(words.data(), 257, 4), axis_major(zeros.data(), 4, 1, 1));
     std::vector<float> wide(514);
     const auto wide_view = token_major(wide.data(), {1, 1, 1, 514});

@@ -110,7 +110,7 @@ static_assert(angle_source<device_angles<std::int32_t>> && differentiable_angle_
 /// Whether a source reads device memory. For a source of your own declare `static constexpr bool is_on_device = true;`
 /// and mark its functions CORDAGE_HOST_DEVICE.
 template <class S>
-inline constexpr bool is_device_source = requires { S::is_on_device; };
+inline constexpr bool is_device_source = angle_detail::lie_on_device<S>;
 /// A difference is on a device if both sources are.
 template <class To, class From>
 inline constexpr bool is_device_source<angle_difference<To, From>> = is_device_source<To> && is_device_source<From>;

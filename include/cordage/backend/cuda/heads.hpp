@@ -127,16 +127,6 @@ struct heads_kernel {
     Written written;
 };
 
-/// Formats of y that teams write in runs.
-template <class Format, class Y>
-inline constexpr bool is_run_format = false;
-template <piece_element Y>
-inline constexpr bool is_run_format<element_traits<Y>, Y> = true;
-template <group_format Format, class Y>
-inline constexpr bool is_run_format<Format, Y> = true;
-template <>
-inline constexpr bool is_run_format<q8_0, q8_0_block> = true;
-
 namespace cuda_detail {
 
 template <class Operand>
@@ -144,7 +134,8 @@ struct x_of {
     using type = void;
 };
 template <piece_element X, class Y, class YFormat, class Norm>
-    requires is_run_format<YFormat, Y> && is_run_norm<Norm>
+    requires is_run_norm<Norm> && (group_format<YFormat> || std::same_as<YFormat, q8_0> ||
+                                   (piece_element<Y> && std::same_as<YFormat, element_traits<Y>>))
 struct x_of<operand<X, Y, element_traits<X>, YFormat, Norm>> {
     using type = X;
 };

@@ -14,30 +14,17 @@ namespace cordage::backend {
 
 /// What one instruction moves.
 template <int Bytes>
-struct piece_of;
-template <>
-struct piece_of<2> {
-    using type = std::uint16_t;
-};
-template <>
-struct piece_of<4> {
-    using type = std::uint32_t;
-};
-template <>
-struct piece_of<8> {
-    using type = uint2;
-};
-template <>
-struct piece_of<16> {
-    using type = uint4;
-};
+using piece_of =
+    std::conditional_t<Bytes == 2, std::uint16_t,
+                       std::conditional_t<Bytes == 4, std::uint32_t, std::conditional_t<Bytes == 8, uint2, uint4>>>;
 
 /// N neighbouring elements as they lie in memory, aligned to their size or to 16 bytes.
 template <class T, int N>
 struct run_of {
     static constexpr int bytes = N * static_cast<int>(sizeof(T));
-    using piece = typename piece_of<(bytes < 16 ? bytes : 16)>::type;
+    using piece = piece_of<(bytes < 16 ? bytes : 16)>;
     static constexpr int pieces = bytes / static_cast<int>(sizeof(piece));
+    static_assert(pieces * sizeof(piece) == bytes);
     piece part[pieces];
 
     __device__ static run_of load(const T* from) {

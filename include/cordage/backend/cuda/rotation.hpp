@@ -97,30 +97,6 @@ bool is_only_rotated(const operand<T, T>& o, index_t pairs) noexcept {
            fits(o.x) && fits(o.y);
 }
 
-template <int N, pairing Pairing, class Source, class T, kernel_launcher Launcher>
-void launch_rotation(const char* function, const Launcher& where, const Source& angles, const direction_data& direction,
-                     index_t processors, std::span<const operand<T, T>* const> operands) {
-    using kernel_type = rotation_kernel<T, N, Pairing, typename smallest_angles<Source>::type>;
-    static_assert(device_kernel<kernel_type>);
-    const heads_shape& shape = operands[0]->shape();
-    kernel_type kernel{smallest_angles<Source>::of(angles),
-                       direction,
-                       small(shape.batch),
-                       small(shape.tokens),
-                       small(angles.pairs()),
-                       {},
-                       {}};
-    index_t heads[most_operands];
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-        const operand<T, T>& o = *operands[i];
-        kernel.operands[i] = {{o.x, o.first_lane}, {o.y, o.first_lane}};
-        heads[i] = o.shape().heads;
-    }
-    const launch_size size = heads_launch<kernel_type>(shape.batch, shape.tokens, {heads, operands.size()},
-                                                       angles.pairs() / N, processors, kernel.heads);
-    where.launch(function, kernel, size);
-}
-
 /// Launches operands that are only rotated, at most most_operands of one type. Returns false, and launches nothing, if
 /// one of them is not.
 template <pairing Pairing, class Source, class List, kernel_launcher Launcher>
@@ -134,16 +110,31 @@ bool launch_rotation(const char* function, const Launcher& where, const Source& 
     constexpr int many = many_pairs<T, Pairing>;
     const index_t pairs = angles.pairs();
     if (!smallest_angles<Source>::fits(angles)) return false;
-    index_t heads = 0;
-    for (const auto* o : operands) {
-        if (!is_only_rotated(*o, pairs)) return false;
-        heads += o->shape().heads;
+    index_t heads = 0, of_operands[most_operands];
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+        if (!is_only_rotated(*operands[i], pairs)) return false;
+        heads += of_operands[i] = operands[i]->shape().heads;
     }
     const heads_shape& shape = operands[0]->shape();
     const index_t all = saturated_product(shape.batch, saturated_product(shape.tokens, heads));
     const index_t processors = where.processors(function);
     const auto launch = [&]<int N>(std::integral_constant<int, N>) {
-        launch_rotation<N, Pairing>(function, where, angles, direction, processors, operands);
+        using kernel_type = rotation_kernel<T, N, Pairing, typename smallest_angles<Source>::type>;
+        static_assert(device_kernel<kernel_type>);
+        kernel_type kernel{smallest_angles<Source>::of(angles),
+                           direction,
+                           small(shape.batch),
+                           small(shape.tokens),
+                           small(pairs),
+                           {},
+                           {}};
+        for (std::size_t i = 0; i < operands.size(); ++i) {
+            const operand<T, T>& o = *operands[i];
+            kernel.operands[i] = {{o.x, o.first_lane}, {o.y, o.first_lane}};
+        }
+        const launch_size size = heads_launch<kernel_type>(shape.batch, shape.tokens, {of_operands, operands.size()},
+                                                           pairs / N, processors, kernel.heads);
+        where.launch(function, kernel, size);
     };
     const int wanted = all <= few_heads * processors ? 2 : all <= several_heads * processors ? 4 : many;
     for (const int n : {wanted, 4, many, 2}) {

@@ -74,6 +74,7 @@ template <pairing Pairing, backend::kernel_launcher Launcher, class Source, clas
 void backward_on_device(const char* function, const Launcher& where, const Source& angles,
                         const rotation_gradients& grads, const Operands&... given) {
     static_assert(is_device_source<Source>, "cordage::rotate_backward: these angles do not lie on a device");
+    static_assert((std::same_as<typename Operands::compute, float> && ...), "cordage: a device rotates in float");
     const call_size size =
         check_all<memory::device>(function, angles, std::span<const other_memory>(sums_of(grads)), given...);
     check_gradients(grads, gradient_sizes::of(angles), size.tokens);
@@ -89,7 +90,9 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
                            "device they are for device_angles, device_axis_angles and device_summed_axes"});
     }
     if (!has_bases_on_device<Source> && !has_free_angles<Source> && !grads.angles.empty()) {
-        fail<value_error>({function, ": grads.angles must be empty with a table"});
+        fail<value_error>({function,
+                           ": grads.angles must be empty with these angles; on a device it is for "
+                           "device_angles, device_axis_angles, device_summed_axes and free_angles"});
     }
     const index_t weights = std::max({index_t{0}, std::ssize(grad_weight_of(given))...});
     const auto run = [&](const auto& operands) {

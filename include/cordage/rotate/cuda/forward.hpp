@@ -28,26 +28,13 @@ void for_each_group(std::span<const O* const> operands, const F& f) {
         f(operands.subspan(i, std::min(operands.size() - i, backend::most_operands)));
     }
 }
-template <class... O, class F>
+template <std::size_t First = 0, class... O, class F>
 void for_each_group(const std::tuple<const O&...>& operands, const F& f) {
-    constexpr std::size_t each = backend::most_operands, count = sizeof...(O);
-    const auto some = [&]<std::size_t First, std::size_t... I>(std::integral_constant<std::size_t, First>,
-                                                               std::index_sequence<I...>) {
+    constexpr std::size_t count = std::min(sizeof...(O) - First, backend::most_operands);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
         with_operands(f, std::get<First + I>(operands)...);
-    };
-    [&]<std::size_t... Group>(std::index_sequence<Group...>) {
-        (some(std::integral_constant<std::size_t, each * Group>{},
-              std::make_index_sequence<std::min(each, count - each * Group)>{}),
-         ...);
-    }(std::make_index_sequence<(count + each - 1) / each>{});
-}
-
-// Launches what kernels of teams can process together, in one launch; returns false if they cannot.
-template <pairing Pairing, class Launcher, class Source, class List>
-bool launch_team(const char* function, const Launcher& where, const Source& angles,
-                 const backend::direction_data& direction, const List& operands) {
-    return backend::launch_rotation<Pairing>(function, where, angles, direction, operands) ||
-           backend::launch_heads<Pairing>(function, where, angles, direction, operands);
+    }(std::make_index_sequence<count>{});
+    if constexpr (First + count < sizeof...(O)) for_each_group<First + count>(operands, f);
 }
 
 // At most most_operands operands: the smallest kernel that can process all of them, else one for each. (Operands of
@@ -59,13 +46,17 @@ void launch_group(const char* function, const Launcher& where, const Source& ang
     index_t heads = 0, count = 0;
     for_each_operand(operands, [&](const auto& o) { shape = o.shape(), heads += shape.heads, ++count; });
     if (shape.batch * shape.tokens == 0 || heads == 0) return;
-    if (launch_team<Pairing>(function, where, angles, direction, operands)) return;
+    const auto launch_team = [&](const auto& some) {  // together, in one launch
+        return backend::launch_rotation<Pairing>(function, where, angles, direction, some) ||
+               backend::launch_heads<Pairing>(function, where, angles, direction, some);
+    };
+    if (launch_team(operands)) return;
     for_each_operand(operands, [&]<class O>(const O& o) {
         if (o.shape().heads == 0) return;
         if constexpr (std::is_void_v<backend::x_in_registers<List>> || std::same_as<List, std::span<const O* const>>) {
             const O* const only = &o;
             const std::span<const O* const> alone(&only, 1);
-            if (count > 1 && launch_team<Pairing>(function, where, angles, direction, alone)) return;
+            if (count > 1 && launch_team(alone)) return;
         }
         backend::launch_general<Pairing>(function, where, angles, direction, o);
     });

@@ -22,6 +22,17 @@ bool are_same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
     return std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
+// Formats of a user that begin with one of the library's have functions of their own.
+struct saturating : element_traits<float16> {
+    static float16 store(float x) noexcept { return element_traits<float16>::store(x > 60000.0f ? 60000.0f : x); }
+};
+struct other_blocks : q8_0 {};
+struct asymmetric : scaled_bytes<std::int8_t> {};
+static_assert(backend::known_format<element_traits<float16>, float16> && !backend::known_format<saturating, float16>);
+static_assert(backend::known_format<q8_0, q8_0_block> && !backend::known_format<other_blocks, q8_0_block>);
+static_assert(backend::known_format<scaled_bytes<std::int8_t>, std::int8_t> &&
+              !backend::known_format<asymmetric, std::int8_t>);
+
 // A head stored, read and copied by a format and by its any_format. make(scales) is the format with these scales.
 template <class T, class Scale, class Make>
 void check_format(const Make& make) {

@@ -2,6 +2,7 @@
 // An element type and a format of a user.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -39,8 +40,38 @@ struct scaled_int8 {
     friend bool operator==(const scaled_int8&, const scaled_int8&) = default;
 };
 
+/// A number in units of 2^-20 that is made by name only.
+struct fixed20 {
+    explicit fixed20(std::int64_t n) : units(n) {}
+    std::int64_t units;
+};
+
+/// Float whose stored numbers have 10 bits of fraction.
+struct short_float {
+    using compute = float;
+    static float load(float x) noexcept { return x; }
+    static float store(float x) noexcept {
+        return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffff'e000u);
+    }
+    friend bool operator==(const short_float&, const short_float&) = default;
+};
+
 }  // namespace mine
 
+template <>
+struct cordage::element_traits<mine::fixed20> {
+    using compute = float;
+    static float load(mine::fixed20 x) noexcept { return static_cast<float>(x.units) * 0x1p-20f; }
+    static mine::fixed20 store(float x) noexcept {
+        return mine::fixed20(static_cast<std::int64_t>(std::nearbyint(x * 0x1p20f)));
+    }
+};
+template <>
+struct cordage::element_traits<long double> {
+    using compute = double;
+    static double load(long double x) noexcept { return static_cast<double>(x); }
+    static long double store(double x) noexcept { return x; }
+};
 template <>
 struct cordage::element_traits<mine::e4m3> {
     using compute = float;

@@ -104,6 +104,48 @@ TEST_CASE("rotate/formats: int8 with a scale, in place, and to another scale, wh
     });
 }
 
+TEST_CASE("rotate/formats: elements wider than their compute type, made by name only") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const heads_shape one{1, 3, 2, 64};
+        std::vector<mine::fixed20> x, y(static_cast<std::size_t>(count(one)), mine::fixed20(0));
+        std::vector<long double> wide, wide_y(y.size());
+        std::vector<float> plain, plain_y(y.size());
+        for (std::int64_t i = 0; i < count(one); ++i) {
+            x.emplace_back(i * 7919 % 2'000'000 - 1'000'000);
+            plain.push_back(element_traits<mine::fixed20>::load(x.back()));
+            wide.push_back(plain.back());
+        }
+        rotate_forward<Pairing, Backend>(angles,
+                                         from_to(token_major(plain.data(), one), token_major(plain_y.data(), one)));
+        rotate_forward<Pairing, Backend>(angles, from_to(token_major(x.data(), one), token_major(y.data(), one)));
+        rotate_forward<Pairing, Backend>(angles,
+                                         from_to(token_major(wide.data(), one), token_major(wide_y.data(), one)));
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            if (std::fabs(element_traits<mine::fixed20>::load(y[i]) - plain_y[i]) > 2e-6f) ++wrong;
+            if (std::fabs(static_cast<float>(wide_y[i]) - plain_y[i]) > 1e-6f) ++wrong;
+        }
+        CHECK(wrong == 0);
+    });
+}
+
+TEST_CASE("rotate/formats: rounded between by a format of one's own over float") {
+    for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
+        const auto x = random_elements<float>(shape, 21);
+        const rms_norm<> norm{.is_rounded_between = true};
+        auto source = x, between = x;
+        std::vector<float16> once(x.size()), twice(x.size());
+        const auto from = with_format(view_of(source), mine::short_float{});
+        const auto middle = with_format(view_of(between), mine::short_float{});
+        rotate_forward<Pairing, Backend>(angles, from_to(from, view_of(once), first_lane).normalized(norm));
+        rotate_forward<Pairing, Backend>(angles, from_to(from, middle).normalized(norm).unrotated());
+        rotate_forward<Pairing, Backend>(angles, from_to(middle, view_of(twice), first_lane));
+        std::size_t differ = 0;  // but for the last bit of a few
+        for (std::size_t i = 0; i < once.size(); ++i) differ += once[i].bits != twice[i].bits;
+        CHECK(differ <= once.size() / 50);
+    });
+}
+
 TEST_CASE("rotate/formats: a norm and a rotation, rounded between as x is stored, not as y") {
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const auto x = random_bytes(4);

@@ -174,6 +174,10 @@ TEST_CASE("rotate/head_formats: arguments that do not fit a format are named bef
         shape_error);
     CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape, scaled_bytes<std::int8_t>{})),
                          "rotate_forward: y's scales.data nullptr must point to the scales", shape_error);
+    const heads_shape none{1, 0, shape.heads, shape.head_dim};
+    const exact_angles no_angles(b, std::span(positions.data(), 0));
+    CHECK_NOTHROW(rotate_forward<half_split>(
+        no_angles, from_to(token_major(x.data(), none), token_major(codes.data(), none, scaled_bytes<std::int8_t>{}))));
     CHECK_THROWS_WITH_AS(into(token_major(codes.data(), shape,
                                           scaled_bytes<std::int8_t>{.scales = {&scale, 0, 0, 0}, .lanes_of_scale = 7})),
                          "rotate_forward: y's lanes_of_scale 7 must divide head_dim 40, or be 0", shape_error);

@@ -317,6 +317,8 @@ TEST_CASE("tensors/block_scaled: fields that do not fit are named") {
           "rotate_forward: y's lanes_of_scale 5 must be even and divide head_dim 80, or be 0");
     CHECK(message_of(mxfp8_e5m2{{&scale, 0, 0, 0}, 32, scale_rounding::up, -1.0f}, 64) ==
           "rotate_forward: y's least -1 must be finite and not negative");
+    CHECK(message_of(mxfp8_e5m2{{&scale, 0, 0, 0}, 32, scale_rounding::up, -0.0f}, 64) ==
+          "rotate_forward: y's least -0 must be finite and not negative");
     for (const float wrong :
          {0.0f, -1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 0x1p-149f}) {
         CHECK(message_of(nvfp4{{&small, 0, 0, 0}, wrong}, 64).starts_with("rotate_forward: y's tensor_scale "));

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -184,4 +185,52 @@ TEST_CASE("tensors/lane_groups: groups that do not fit a head, or overlap, are r
                                          scaled_bytes<std::int8_t>{.scales = {&zero, 0, 0, 0}, .makes_scales = false}),
                              slot_mapping.data(), 1, tokens))),
         value_error);
+}
+
+namespace {
+
+/// Sixteen lanes in ten bytes: groups of one element are neither 16 bytes nor a part of them.
+struct ten_bytes {
+    std::uint8_t bytes[10];
+};
+struct sixteen_in_ten {
+    using compute = float;
+    static constexpr index_t lanes_of_element = 16;
+    template <class Lane>
+    void load_head(const ten_bytes* from, const head_place&, float* lanes, index_t count) const noexcept {
+        for (index_t i = 0; i < count; ++i) lanes[i] = static_cast<float>(from[i / 16].bytes[i % 16 % 10]);
+    }
+    template <class Lane>
+    void store_head(const float* lanes, index_t count, ten_bytes* to, const head_place&) const noexcept {
+        for (index_t i = 0; i < count; ++i) {
+            if (i % 16 < 10) to[i / 16].bytes[i % 16] = static_cast<std::uint8_t>(std::fabs(lanes[i]) * 40.0f);
+        }
+    }
+    void check(const char*, const char*, index_t) const {}
+    friend bool operator==(const sixteen_in_ten&, const sixteen_in_ten&) = default;
+};
+
+}  // namespace
+
+// Each group once was written as 16 bytes.
+TEST_CASE("tensors/lane_groups: elements of a user whose size does not divide 16 stay in their places") {
+    const heads_shape one{1, 1, 1, 32}, all{1, 2, 1, 32};
+    const auto k = random_elements<float>(one, 9);
+    const std::vector<std::int32_t> last{1}, at{0};
+    const basis unmoved(std::vector<double>(16, 0.0));
+    std::vector<ten_bytes> cache(4);
+    std::memset(cache.data(), 7, sizeof(ten_bytes) * 4);
+    rotate_forward<half_split>(
+        exact_angles(unmoved, at),
+        from_to(token_major(k.data(), one),
+                in_slots(group_major(cache.data(), all, 1, sixteen_in_ten{}), last.data(), 1, 1)));
+    const ten_bytes untouched = [] {
+        ten_bytes b{};
+        std::memset(&b, 7, sizeof b);
+        return b;
+    }();
+    CHECK(is_same(cache[0], untouched));  // [group 0][slot 0], [0][1], [1][0], [1][1]
+    CHECK_FALSE(is_same(cache[1], untouched));
+    CHECK(is_same(cache[2], untouched));
+    CHECK_FALSE(is_same(cache[3], untouched));
 }

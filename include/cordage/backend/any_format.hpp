@@ -61,7 +61,7 @@ struct any_format {
     template <class Lane>
     void load_head(const std::uint8_t* from, const head_place& at, float* lanes, index_t count) const noexcept {
         with_elements([&]<class T, class Format>(const T*, const Format& format) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            bytes_of_head together;
+            alignas(64) bytes_of_head together;
             const T* const elements = reinterpret_cast<const T*>(in_one_piece<T, Format>(from, count, together));
             if constexpr (head_format<Format, T>) {
                 format.template load_head<Lane>(elements, at, lanes, count);
@@ -80,7 +80,7 @@ struct any_format {
             lanes = transformed.data();
         }
         with_elements([&]<class T, class Format>(const T*, const Format& format) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            bytes_of_head together;
+            alignas(64) bytes_of_head together;
             std::uint8_t* const bytes = bytes_of_group == 0 ? to : together.data();
             T* const elements = reinterpret_cast<T*>(bytes);
             if constexpr (head_format<Format, T>) {
@@ -97,7 +97,7 @@ struct any_format {
         if (source.element != element || source.scale != scale || source.hadamard_size != hadamard_size) return false;
         bool is_copied = true;
         with_elements([&]<class T, class Format>(const T*, const Format& format) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            bytes_of_head x, y;
+            alignas(64) bytes_of_head x, y;
             const std::uint8_t* const elements = source.in_one_piece<T, Format>(from, count, x);
             std::uint8_t* const bytes = bytes_of_group == 0 ? to : y.data();
             if constexpr (group_format<Format>) {
@@ -237,8 +237,10 @@ static_assert(head_format<any_format, std::uint8_t>);
 
 // The any_format of a format of T, for those that it has.
 
-template <class T>
-constexpr any_format any_format_of(const element_traits<T>&) noexcept
+// (A type derived from one of those has functions of its own.)
+
+template <class T, std::same_as<element_traits<T>> Format>
+constexpr any_format any_format_of(const Format&) noexcept
     requires std::same_as<T, float> || std::same_as<T, float16> || std::same_as<T, bfloat16>
 {
     return {.element = std::same_as<T, float>     ? element_code::float32
@@ -246,30 +248,32 @@ constexpr any_format any_format_of(const element_traits<T>&) noexcept
                                                   : element_code::bfloat16};
 }
 template <class T, group_format Format>
+    requires std::same_as<Format, scaled_bytes<T>> || std::same_as<Format, mx_blocks<T>> || std::same_as<Format, nvfp4>
 any_format any_format_of(const Format& f) noexcept {
     using scale = std::remove_pointer_t<decltype(f.scales.data)>;
     constexpr auto size = static_cast<index_t>(sizeof(scale));
-    any_format made{.element = std::same_as<T, std::int8_t> ? element_code::int8
-                               : std::same_as<T, fp8_e4m3>  ? element_code::fp8_e4m3
-                               : std::same_as<T, fp8_e5m2>  ? element_code::fp8_e5m2
-                                                            : element_code::fp4_e2m1_x2,
-                    .scale = std::same_as<scale, float>  ? element_code::float32
-                             : std::same_as<scale, e8m0> ? element_code::e8m0
-                                                         : element_code::fp8_e4m3,
-                    .scales = {reinterpret_cast<std::uint8_t*>(f.scales.data), f.scales.row_stride * size,
-                               f.scales.token_stride * size, f.scales.head_stride * size},
-                    .lanes_of_scale = f.lanes_of_scale,
-                    .makes_scales = f.makes_scales};
+    any_format made{
+        .element = std::same_as<T, std::int8_t> ? element_code::int8
+                   : std::same_as<T, fp8_e4m3>  ? element_code::fp8_e4m3
+                   : std::same_as<T, fp8_e5m2>  ? element_code::fp8_e5m2
+                                                : element_code::fp4_e2m1_x2,
+        .scale = std::same_as<scale, float>  ? element_code::float32
+                 : std::same_as<scale, e8m0> ? element_code::e8m0
+                                             : element_code::fp8_e4m3,
+        .scales = {reinterpret_cast<std::uint8_t*>(f.scales.data), saturated_product(f.scales.row_stride, size),
+                   saturated_product(f.scales.token_stride, size), saturated_product(f.scales.head_stride, size)},
+        .lanes_of_scale = f.lanes_of_scale,
+        .makes_scales = f.makes_scales};
     if constexpr (requires { f.rounding; }) made.rounding = f.rounding, made.least = f.least;
     if constexpr (requires { f.tensor_scale; }) made.tensor_scale = f.tensor_scale;
     return made;
 }
-template <class T>
-constexpr any_format any_format_of(const q8_0&) noexcept {
+template <class T, std::same_as<q8_0> Format>
+constexpr any_format any_format_of(const Format&) noexcept {
     return {.element = element_code::q8_0};
 }
-template <class T>
-constexpr any_format any_format_of(const q4_0&) noexcept {
+template <class T, std::same_as<q4_0> Format>
+constexpr any_format any_format_of(const Format&) noexcept {
     return {.element = element_code::q4_0};
 }
 template <class T, class Format>
@@ -282,7 +286,7 @@ template <class T, class Format>
 auto any_format_of(const lane_groups<Format>& f) noexcept -> decltype(any_format_of<T>(f.inner)) {
     any_format made = any_format_of<T>(f.inner);
     made.bytes_of_group = f.elements_of_group * static_cast<index_t>(sizeof(T));
-    made.group_stride = f.group_stride * static_cast<index_t>(sizeof(T));
+    made.group_stride = saturated_product(f.group_stride, static_cast<index_t>(sizeof(T)));
     return made;
 }
 
@@ -297,9 +301,9 @@ auto as_bytes(const heads_view<T, Format>& v) noexcept {
     constexpr auto size = static_cast<index_t>(sizeof(T));
     return heads_view<byte, any_format>{reinterpret_cast<byte*>(v.data),
                                         v.shape,
-                                        v.batch_stride * size,
-                                        v.token_stride * size,
-                                        v.head_stride * size,
+                                        saturated_product(v.batch_stride, size),
+                                        saturated_product(v.token_stride, size),
+                                        saturated_product(v.head_stride, size),
                                         v.slots,
                                         any_format_of<std::remove_const_t<T>>(v.format)};
 }

@@ -3,6 +3,7 @@
 // tensors.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "cordage/tensors/group_formats.hpp"
@@ -95,7 +96,7 @@ struct mx_blocks {
     /// @throws shape_error, value_error, naming the field
     void check(const char* function, const char* name, index_t head_dim) const {
         tensors_detail::check_groups(*this, function, name, head_dim);
-        if (!is_finite(least) || least < 0.0f)
+        if (std::bit_cast<std::uint32_t>(least) > 0x7f7f'ffffu)  // also of -0
             fail<value_error>({function, ": ", name, "'s least ", least, " must be finite and not negative"});
     }
 };

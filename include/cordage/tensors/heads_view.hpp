@@ -156,9 +156,10 @@ struct heads_memory {
         if constexpr (requires { v.format.head_size(v.shape.head_dim); })
             head_size = v.format.head_size(v.shape.head_dim);
         if constexpr (requires { v.format.elements_of_group; }) {
-            if (v.format.elements_of_group < 1) return;  // invalid; rejected when the format is checked
-            groups = head_size / v.format.elements_of_group;
-            head_size = v.format.elements_of_group;
+            const index_t each = v.format.elements_of_group;
+            if (each < 1 || head_size % each != 0) return;  // invalid; rejected when the format is checked
+            groups = head_size / each;
+            head_size = each;
             group_stride = v.format.group_stride;
         }
     }

@@ -73,8 +73,7 @@ struct lane_groups {
         for (index_t group = 0; group < groups; ++group) {
             const T* const source = from + group * from_stride;
             T* const copy = to + group * to_stride;
-            constexpr index_t usual = 16 / static_cast<index_t>(sizeof(T));
-            if (elements_of_group == usual) {
+            if (elements_of_group * static_cast<index_t>(sizeof(T)) == 16) {  // usual
                 std::memcpy(copy, source, 16);
             } else {
                 for (index_t i = 0; i < elements_of_group; ++i) copy[i] = source[i];

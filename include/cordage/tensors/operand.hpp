@@ -155,7 +155,7 @@ struct backward_operand {
     index_t first_lane = 0;              ///< first_lane of the forward call
     Norm norm = {};                      ///< norm of the forward call
     std::span<double> grad_weight = {};  ///< dL/dweight, added to
-    bool rotates = true;
+    bool rotates = true;                 ///< false only with a norm
 
     /// The same operand for heads that the forward pass normalized: the second view is then x, the forward's input. The
     /// gradient of the norm's weights is added to grad_weight, [head_dim] or [heads, head_dim]; empty: not computed.
@@ -171,7 +171,7 @@ struct backward_operand {
         return {grad_y, y, grad_x, 0, norm, grad_weight, false};
     }
 
-    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return rotates; }
+    CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE bool is_rotated() const noexcept { return rotates || is_plain; }
     CORDAGE_HOST_DEVICE CORDAGE_ALWAYS_INLINE const heads_shape& shape() const noexcept { return grad_y.shape; }
     auto views() const noexcept { return std::tie(grad_y, y, grad_x); }
 
@@ -200,24 +200,14 @@ backward_operand<T, Format> grad_through(const heads_view<G, Format>& grad_y, co
     return {grad_y, y, grad_x, first_lane};
 }
 
-namespace tensors_detail {
-
-template <class O>
-inline constexpr bool is_operand = false;
-template <class... T>
-inline constexpr bool is_operand<operand<T...>> = true;
-template <class O>
-inline constexpr bool is_backward_operand = false;
-template <class... T>
-inline constexpr bool is_backward_operand<backward_operand<T...>> = true;
-
-}  // namespace tensors_detail
-
 /// Operands of the forward functions, and those of the backward pass.
 template <class O>
-concept operand_type = tensors_detail::is_operand<O>;
+concept operand_type = requires { O::has_head_format; };
 template <class O>
-concept backward_operand_type = tensors_detail::is_backward_operand<O>;
+concept backward_operand_type = requires(const O& o) {
+    o.grad_y;
+    o.grad_weight;
+};
 
 /// The operands of one type of a call, as passed to a backend: `for (const auto& operand : operands)`.
 template <class O>

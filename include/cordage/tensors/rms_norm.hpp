@@ -27,8 +27,7 @@ struct rms_norm {
     bool is_over_all_heads = false;
     bool is_after_rotation = false;  ///< the norm follows the rotation, as in a few models
     /// The result of the first step, norm or rotation, is rounded to the element type of x, as two separate calls would
-    /// do; the bits are theirs where y has the type of x, float or a format of whole heads. Otherwise both are done in
-    /// `compute` and rounded once.
+    /// do; the bits are theirs where y has the type of x, float or a format of whole heads, and else but for the last.
     bool is_rounded_between = false;
 
     using element = W;

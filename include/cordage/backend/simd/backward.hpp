@@ -61,7 +61,7 @@ CORDAGE_ALWAYS_INLINE void backward_heads(const Operand& o, const T* g, const T*
             staged stage;
             rotate_all(ahead(g, g_stride, lanes_ahead), ahead(y, y_stride, lanes_ahead),
                        [&](index_t h) CORDAGE_ALWAYS_INLINE_LAMBDA {
-                           rotate_one(h, stage.lanes, staged::count);
+                           rotate_one(h, stage.lanes(), staged::count);
                            stage.store_streaming(gx + h * x_stride, pairs);
                        });
             return;

@@ -14,17 +14,6 @@ namespace cordage::backend {
 
 namespace elements_detail {
 
-template <class Real, class Arch>
-struct lane_type {
-    using type = xsimd::batch<Real, Arch>;
-    static constexpr auto width = static_cast<index_t>(type::size);
-};
-template <class Real>
-struct lane_type<Real, void> {
-    using type = Real;
-    static constexpr index_t width = 1;
-};
-
 /// The library's element type with the same bits, for a format without data members; a host's 16-bit type declares it
 /// as same_bits_as.
 template <class Format>
@@ -45,10 +34,10 @@ struct bits_of<element_traits<T>> {
 
 /// One vector of numbers. The vectors of Arch = void are single numbers, as at the end of a row.
 template <class Real, class Arch>
-using lane_type = typename elements_detail::lane_type<Real, Arch>::type;
+using lane_type = std::conditional_t<std::is_void_v<Arch>, Real, xsimd::batch<Real, Arch>>;
 /// How many numbers it has.
 template <class Real, class Arch>
-inline constexpr index_t lane_width = elements_detail::lane_type<Real, Arch>::width;
+inline constexpr auto lane_width = static_cast<index_t>(sizeof(lane_type<Real, Arch>) / sizeof(Real));
 /// One vector of the compute type of a format.
 template <class Arch, class Format>
 using reals = lane_type<typename Format::compute, Arch>;
@@ -65,7 +54,7 @@ CORDAGE_ALWAYS_INLINE reals<Arch, Format> load(const Format& format, const T* x)
     using bits [[maybe_unused]] = typename elements_detail::bits_of<Format>::type;
     if constexpr (std::is_void_v<Arch>) {
         return format.load(*x);
-    } else if constexpr (std::is_floating_point_v<bits>) {
+    } else if constexpr (std::is_same_v<bits, typename Format::compute>) {
         auto v = real::load_unaligned(x);
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
         asm("" : "+v"(v.data));  // otherwise GCC reloads x for each use, which is slow if unaligned
@@ -109,7 +98,7 @@ CORDAGE_ALWAYS_INLINE void store(const Format& format, const reals<Arch, Format>
     using bits [[maybe_unused]] = typename elements_detail::bits_of<Format>::type;
     if constexpr (std::is_void_v<Arch>) {
         *y = format.store(v);
-    } else if constexpr (std::is_floating_point_v<bits>) {
+    } else if constexpr (std::is_same_v<bits, typename Format::compute>) {
         v.store_unaligned(y);
 #if XSIMD_WITH_AVX512F
     } else if constexpr (is_avx512<Arch> && std::is_same_v<bits, float16>) {

@@ -90,7 +90,7 @@ CORDAGE_ONE_BODY bool rotate_in_memory(const Operand& o, const X* x, Y* y, const
                 if constexpr (staged::are_lines) {
                     if (is_streaming) {
                         staged stage;
-                        angles.template rotate<Pairing>(o.x.format, from, pairs, o.y.format, stage.lanes,
+                        angles.template rotate<Pairing>(o.x.format, from, pairs, o.y.format, stage.lanes(),
                                                         staged::count);
                         stage.store_streaming(to, pairs);
                         continue;

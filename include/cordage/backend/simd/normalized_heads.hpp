@@ -327,7 +327,8 @@ CORDAGE_ONE_BODY void rotate_normalized(simd<Arch>, const token_angles<Real>& an
     using vector = xsimd::batch<real, Arch>;
     using namespace simd_detail;
     const auto& norm = o.norm;
-    if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(*o.x.data)>, real>) {  // rare; others are in forward.hpp
+    if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(o.x.format)>,
+                                  element_traits<real>>) {  // rare; others are in forward.hpp
         if (norm.is_rounded_between) return rotate_normalized<Pairing>(angles, o, row, token);
     }
     const auto lanes = o.lanes_of(row, token);

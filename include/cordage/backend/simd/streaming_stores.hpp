@@ -2,8 +2,10 @@
 // Non-temporal stores, for tensors larger than the caches; serves the SIMD rotation.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 
 #include "cordage/backend/simd/loops.hpp"
@@ -41,13 +43,13 @@ namespace simd_detail {
 
 /// Copies whole lines of 64 bytes, in vectors of `Width` bytes, the width with which they were just stored: a wider
 /// load would stall.
-template <index_t Width, index_t Bytes, class T>
-CORDAGE_ALWAYS_INLINE void store_lines(const T* from, T* to) noexcept {
+template <index_t Width, index_t Bytes>
+CORDAGE_ALWAYS_INLINE void store_lines(const std::byte* from, void* to) noexcept {
     static_assert(Bytes % 64 == 0);
 #if defined(__x86_64__)
     unrolled<Bytes / Width>([&](auto i) CORDAGE_ALWAYS_INLINE_LAMBDA {
-        const auto* const source = reinterpret_cast<const char*>(from) + i * Width;
-        auto* const target = reinterpret_cast<char*>(to) + i * Width;
+        const std::byte* const source = from + i * Width;
+        std::byte* const target = static_cast<std::byte*>(to) + i * Width;
 #if XSIMD_WITH_AVX512F
         if constexpr (Width == 64) {
             _mm512_stream_si512(reinterpret_cast<__m512i*>(target), _mm512_load_si512(source));
@@ -72,6 +74,7 @@ CORDAGE_ALWAYS_INLINE void store_lines(const T* from, T* to) noexcept {
 /// second one `pairs` lanes after the first, else one piece.
 template <class Layout, std::size_t Count, pairing Pairing, class T>
 struct staged_pairs {
+    using vector = typename Layout::vector;
     static constexpr index_t count = static_cast<index_t>(Count) * Layout::pairs_each;
     static constexpr bool is_split = std::same_as<Pairing, half_split>;
     static constexpr index_t piece = is_split ? count : 2 * count, bytes = piece * static_cast<index_t>(sizeof(T));
@@ -85,12 +88,13 @@ struct staged_pairs {
         return ((reinterpret_cast<std::uintptr_t>(y) | static_cast<std::uintptr_t>(strides)) & 63) == 0;
     }
     CORDAGE_ALWAYS_INLINE void store_streaming(T* y, index_t pairs) const noexcept {
-        constexpr index_t width = bytes / static_cast<index_t>(Count);
-        store_lines<width, bytes>(lanes, y);
-        if constexpr (is_split) store_lines<width, bytes>(lanes + piece, y + pairs);
+        constexpr index_t width = std::clamp<index_t>(bytes / static_cast<index_t>(Count), 16, sizeof(vector));
+        store_lines<width, bytes>(memory, y);
+        if constexpr (is_split) store_lines<width, bytes>(memory + bytes, y + pairs);
     }
+    CORDAGE_ALWAYS_INLINE T* lanes() noexcept { return reinterpret_cast<T*>(memory); }
 
-    alignas(64) T lanes[2 * count];
+    alignas(64) std::byte memory[2 * count * sizeof(T)];
 };
 
 }  // namespace simd_detail

@@ -336,6 +336,29 @@ static void refuses_operands(void) {
     o = operand_of(x);
     o.y.tensor = cordage_dense(codes, CORDAGE_INT8, 1, TOKENS, HEADS, HEAD_DIM);
     REFUSES_VALUE(FORWARD(o), "operands[0].y.scales nullptr must be given for int8");
+    o.y.tensor.shape[1] = o.x.tensor.shape[1] = 0; /* no tokens: no scales */
+    o.y.scales = &scale_tensor;
+    {
+        cordage_tensor no_ids = positions();
+        cordage_angles *none = NULL;
+        no_ids.shape[0] = 0;
+        scale_tensor.data = NULL;
+        scale_tensor.shape[1] = 0;
+        WORKS(cordage_angles_create(one, 1, &no_ids, NULL, &none));
+        WORKS(cordage_rotate_forward(NULL, none, CORDAGE_HALF_SPLIT, &o, 1));
+        no_ids.ndim = 2; /* once, 2^50 rows without tokens took years */
+        no_ids.shape[0] = (int64_t)1 << 48;
+        no_ids.shape[1] = 0;
+        WORKS(cordage_angles_destroy(none));
+        WORKS(cordage_angles_create(one, 1, &no_ids, NULL, &none));
+        WORKS(cordage_angles_destroy(none));
+        scale_tensor.data = scales;
+        scale_tensor.shape[1] = TOKENS;
+    }
+    o = operand_of(x); /* lanes that overflow */
+    o.x.tensor.ndim = 5;
+    o.x.tensor.shape[3] = o.x.tensor.shape[4] = (int64_t)1 << 40;
+    REFUSES_SHAPE(FORWARD(o), "operands[0].x.tensor.shape has over 2^58 lanes in a head");
     o = operand_of(x); /* once ignored */
     o.x.scales_are_given = 1;
     REFUSES_VALUE(FORWARD(o), "operands[0].x.scales_are_given 1 must be 0 without scales");

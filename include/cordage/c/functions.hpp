@@ -129,7 +129,7 @@ inline std::shared_ptr<const origin_of_angles> origin_of(const char* function, c
     made->position_ids.reserve(static_cast<std::size_t>(axes.size * rows.size * tokens.size));
     dlpack::detail::for_type<std::int32_t, std::int64_t, float, double>(s.type->in_dlpack, [&]<class P>(P) {
         for (index_t axis = 0; axis < axes.size; ++axis) {
-            for (index_t row = 0; row < rows.size; ++row) {
+            for (index_t row = 0; tokens.size > 0 && row < rows.size; ++row) {
                 for (index_t token = 0; token < tokens.size; ++token) {
                     const index_t at = axis * axes.stride + row * rows.stride + token * tokens.stride;
                     const P p = static_cast<const P*>(s.data)[at];

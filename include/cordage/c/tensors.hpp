@@ -192,6 +192,7 @@ inline described_heads heads_in_order(const argument& a, const cordage_tensor& t
     m.element_size = s.type->bytes;
     m.shape = {batch.size, tokens.size, heads.size,
                inner == 0 ? lanes.size : saturated_product(lanes.size, s.from_end(1).size)};
+    if (m.shape.head_dim > most_elements) a.refuse<shape_error>({".shape has over 2^58 lanes in a head"});
     m.batch_stride = batch.stride, m.token_stride = tokens.stride, m.head_stride = heads.stride;
     m.head_size = rounded_up_quotient(lanes.size, s.type->lanes);
     if (m.head_size > 1 && lanes.stride != 1) {
@@ -390,14 +391,15 @@ inline cordage_tensor tensor_from_dlpack(const char* function, const dlpack::ten
                        {},
                        {},
                        is_read_only ? 1 : 0};
-    bool are_zero = t.strides != nullptr, is_one = true;
+    bool are_zero = t.strides != nullptr, is_one = true, is_empty = false;
     for (int i = 0; i < t.ndim; ++i) {
         out.shape[i] = t.shape[i];
         out.strides[i] = t.strides == nullptr || t.shape[i] <= 1 ? 0 : t.strides[i];
         are_zero = are_zero && out.strides[i] == 0;
         is_one = is_one && t.shape[i] <= 1;
+        is_empty = is_empty || t.shape[i] == 0;
     }
-    if (are_zero && !is_one)
+    if (are_zero && !is_one && !is_empty)
         a.refuse<shape_error>({".strides must not all be 0, as the tensor has more than one element"});
     return out;
 }

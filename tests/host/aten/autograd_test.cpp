@@ -61,6 +61,18 @@ TEST_CASE("host/aten/autograd: a gradient that is not required is not computed")
     CHECK_FALSE(inv_freq.grad().defined());
 }
 
+TEST_CASE("host/aten/autograd: y may be changed in place unless a gradient reads it") {
+    const at::Tensor x = leaf(drawn(2)), ids = at::arange(5, at::kLong), inv_freq = at::ones({2}, at::kDouble);
+    at::Tensor once = aten::rotate<half_split>(x, ids, inv_freq);
+    const at::Tensor plain = torch::autograd::grad({once.sum()}, {x})[0];
+    at::Tensor y = aten::rotate<half_split>(x, ids, inv_freq);
+    y.mul_(3.0);
+    CHECK(at::allclose(torch::autograd::grad({y.sum()}, {x})[0], plain * 3.0));
+    at::Tensor learned = aten::rotate<half_split>(x, ids, leaf(inv_freq));
+    learned.mul_(3.0);
+    CHECK_THROWS(learned.sum().backward());
+}
+
 TEST_CASE("host/aten/autograd: a learned basis has the gradient to its parameters, through a rotation too") {
     const rope_config config{.head_dim = 8, .rotary_dim = 8, .theta_base = 100.0, .original_length = 16.0};
     const learned_table<> prototype(config, {2.0, 4.0});

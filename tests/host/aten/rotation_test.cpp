@@ -210,3 +210,12 @@ TEST_CASE("host/aten/view: a view is the tensor's memory, or an error that names
         aten::view<float>(drawn(3).view({2, 8, 15, 1}).permute({0, 3, 2, 1}));
     });
 }
+
+TEST_CASE("host/aten/rotation: heads that overlap in another order have results of their own") {
+    const angle_tensors by = some_angles();
+    const at::Tensor memory = drawn(5).reshape({2, 5, 40});
+    const at::Tensor x = memory.unfold(2, 8, 1).slice(2, 0, 5);  // [2, 5, 5, 8], heads one lane apart
+    REQUIRE(at::empty_like(x).stride(-1) != 1);
+    const at::Tensor y = aten::rotation_forward<half_split>({x}, by)[0];
+    CHECK(at::equal(y, aten::rotation_forward<half_split>({x.contiguous()}, by)[0]));
+}

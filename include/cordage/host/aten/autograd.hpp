@@ -27,7 +27,9 @@ struct rotation : torch::autograd::Function<rotation<Pairing, Device>> {
     static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& ids,
                               const at::Tensor& inv_freq, const at::Tensor& attention_factor) {
         const at::Tensor y = rotation_forward<Pairing, Device>({x}, angles_of(ids, inv_freq, attention_factor))[0];
-        context->save_for_backward({y, ids, inv_freq, attention_factor});
+        // Only those gradients read y, which its user may change otherwise.
+        const bool is_read = ids.requires_grad() || inv_freq.requires_grad() || attention_factor.requires_grad();
+        context->save_for_backward({is_read ? y : at::Tensor(), ids, inv_freq, attention_factor});
         return y;
     }
 
@@ -38,7 +40,8 @@ struct rotation : torch::autograd::Function<rotation<Pairing, Device>> {
         const angle_tensors by = angles_of(saved[1], saved[2], saved[3]);
         const wanted_gradients wanted{context->needs_input_grad(1), context->needs_input_grad(2),
                                       context->needs_input_grad(3)};
-        gradient_tensors out = rotation_backward<Pairing, Device>({grads[0]}, {saved[0]}, by, wanted);
+        const at::TensorList y = wanted.any() ? at::TensorList(saved[0]) : at::TensorList();
+        gradient_tensors out = rotation_backward<Pairing, Device>({grads[0]}, y, by, wanted);
         if (wanted.position_ids) out.position_ids = out.position_ids.to(by.position_ids.scalar_type());
         if (wanted.inv_freq) out.inv_freq = out.inv_freq.to(saved[2].device());
         if (wanted.attention_factor) out.attention_factor = out.attention_factor.to(saved[3].device());

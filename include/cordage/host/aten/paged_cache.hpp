@@ -339,7 +339,7 @@ at::Tensor rotate_and_store(const at::Tensor& q_in, const at::Tensor& k_in, cons
             std::ranges::copy(rotated, x.begin());
         }
     }
-    const at::Tensor q_out = at::empty_like(x[0]);
+    const at::Tensor q_out = empty_like({x[0]})[0];
     check_scales_apart(function, cache, {{"q", x[0]}, {"k", x[1]}, {"v", x[2]}});
 
     const auto store = [&]<class T>(T, const auto& how) {

@@ -107,11 +107,14 @@ inline std::vector<at::Tensor> viewable(at::TensorList all) {
     return out;
 }
 
-/// New tensors in the shapes and, if dense, the strides of these.
+/// New tensors in the shapes of these; in their strides where those are dense and views take them.
 inline std::vector<at::Tensor> empty_like(const std::vector<at::Tensor>& all) {
     std::vector<at::Tensor> out;
     out.reserve(all.size());
-    for (const at::Tensor& x : all) out.push_back(at::empty_like(x));
+    for (const at::Tensor& x : all) {
+        out.push_back(at::empty_like(x));  // of overlapping strides in another order
+        if (out.back().stride(-1) != 1) out.back() = at::empty_like(x, at::MemoryFormat::Contiguous);
+    }
     return out;
 }
 

@@ -143,19 +143,6 @@ void for_type(const Tensor& t, const char* name, const char* expected, const Bod
     }
 }
 
-template <class T>
-struct format_of_type {
-    using type = element_traits<T>;
-};
-template <>
-struct format_of_type<q8_0_block> {
-    using type = q8_0;
-};
-template <>
-struct format_of_type<q4_0_block> {
-    using type = q4_0;
-};
-
 /// Tokens begin to end - 1 of a view.
 template <class View>
 View slice(View v, index_t begin, index_t end) {
@@ -167,8 +154,9 @@ View slice(View v, index_t begin, index_t end) {
 }  // namespace detail
 
 /// The format of ggml's type T: q8_0_block as q8_0, q4_0_block as q4_0, elements as themselves.
-template <class T>
-using format_of = typename detail::format_of_type<std::remove_const_t<T>>::type;
+template <class T, class Kept = std::remove_const_t<T>>
+using format_of = std::conditional_t<std::same_as<Kept, q8_0_block>, q8_0,
+                                     std::conditional_t<std::same_as<Kept, q4_0_block>, q4_0, element_traits<Kept>>>;
 
 /// A tensor of q or k, ne = [head_dim, heads, tokens, batch] in any order of strides, as a view.
 /// @tparam T  float, double, float16, bfloat16, q8_0_block or q4_0_block, or one of them const

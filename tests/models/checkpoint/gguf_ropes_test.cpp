@@ -108,6 +108,8 @@ TEST_CASE("models/checkpoint/gguf_ropes: linear scaling and YaRN") {
     CHECK(inv_freq(older.ropes[0], 1.0)[0] == doctest::Approx(0.25));
     const auto off = model_to_write{"llama", {{"rope.scaling.type", "none"}, {"rope.scaling.factor", 4.0f}}}.read();
     CHECK(inv_freq(off.ropes[0], 1.0)[0] == 1.0);
+    const auto zero = model_to_write{"llama", {{"context_length", 512}, {"rope.scaling.original_context_length", 0}}};
+    CHECK(zero.read().ropes[0].config.original_length == 512.0);  // as if it were not given
     const auto scaled = model_to_write{"qwen2",
                                        {{"rope.scaling.type", "yarn"},
                                         {"rope.scaling.factor", 4.0f},
@@ -166,7 +168,8 @@ TEST_CASE("models/checkpoint/gguf_ropes: LongRoPE's factors change at the origin
                         {"rope_factors_long.weight", std::vector<float>(32, 4.0f)}}}
             .read()
             .ropes[0];
-    CHECK(of_one_length.schedule_words.find("two regimes") == std::string::npos);
+    CHECK(of_one_length.schedule_words == "continuous: t = max(1, L / 2048); any t > 1 has the long factors");
+    CHECK(of_one_length.schedule.ratio(of_one_length.config, 4096.0) == 2.0);
     CHECK(model_to_write{"phi3", {}, {{"rope_factors_long.weight", std::vector<float>(32, 4.0f)}}}.refusal() ==
           "test: rope_factors_short and rope_factors_long must be given together");
 }
@@ -513,6 +516,8 @@ TEST_CASE("models/checkpoint/gguf_ropes: what is not known is an error, or lenie
     CHECK(model_to_write{"baichuan", {{"block_count", 32}}}.read().at(31).rotates());
     CHECK(model_to_write{"deepseek4", {}}.refusal() ==
           "test: architecture 'deepseek4' has rules of its own, which are not supported");
+    CHECK(model_to_write{"llama\x1b[2J", {}}.refusal() ==
+          "test: general.architecture 'llama?[2J' must be a short name of printable characters");
     const model_to_write unknown{"llamb", {}};
     CHECK(unknown.refusal() ==
           "test: architecture 'llamb' must be a known one: which lanes form a pair, and which layers are rotated, are "

@@ -54,10 +54,13 @@ TEST_CASE("models/checkpoint/read_model: a config.json, a params.json, a GGUF fi
     CHECK(hf::files_of_model(folder.path().string()).weights.empty());
     folder.write("model.safetensors", "x");
     CHECK(hf::files_of_model(folder.path().string()).weights == folder.path());
+    CHECK(hf::files_of_model(file.string()).config == file);
+    CHECK(hf::files_of_model(file.string()).weights == folder.path());  // those beside the file
     gguf_bytes b;
     b.header(0, 3).words("general.architecture", "llama").number("llama.attention.key_length", 128);
     const auto gguf = folder.write("model.bin", b.real("llama.rope.freq_base", 2e6f).all);  // known by its first bytes
     CHECK(hf::read_model(gguf.string()).ropes[0].config.theta_base == 2e6);
+    CHECK(hf::files_of_model(gguf.string()).weights.empty());
 }
 
 TEST_CASE("models/checkpoint/read_model: a name in the cache of transformers") {

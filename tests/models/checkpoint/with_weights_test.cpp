@@ -103,6 +103,20 @@ TEST_CASE(
     CHECK_THROWS_WITH_AS(hf::with_weights(model_of(3), weights_of({"0"})), message, value_error);
     CHECK(hf::with_weights(model_of(0), weights_of({"7"})).ropes.at(0).layer_type == "layer 7");
     CHECK(hf::with_weights(model_of(2), std::filesystem::path()).ropes[0].needs_weights);  // there are none beside it
+    const auto with_prefixes = [&](const std::vector<std::string>& prefixes) {
+        return folder.write("model.safetensors", checkpoint_bytes(prefixes));
+    };
+    CHECK_THROWS_WITH_AS(hf::with_weights(model_of(2), with_prefixes({"model.", "model.layers.1."})),
+                         "hf::with_weights: the checkpoint must have the CLEX matrices of each of 2 layers once, and "
+                         "those of layer 0 are missing",
+                         value_error);
+    // Layers without attention stay as they are.
+    const auto hybrid = hf::with_weights(hf::read_config(R"({"model_type": "lfm2", "head_dim": 64, "rope_theta": 1e4,
+        "max_position_embeddings": 4096, "num_hidden_layers": 2, "layer_types": ["conv", "full_attention"],
+        "rope_scaling": {"type": "clex", "max_factor": 16, "param_factor": 1, "time_dt": 0.1, "act": "silu"}})"),
+                                         with_prefixes({"model."}));
+    CHECK_FALSE(hybrid.layers.at(0).rule.has_value());
+    CHECK(hybrid.layers.at(1).rule == 0);
 }
 
 TEST_CASE("models/checkpoint/with_weights: weights that do not fit the config are refused") {

@@ -149,9 +149,11 @@ TEST_CASE("models/config/json: long values are shortened in errors") {
 }
 
 TEST_CASE("models/config/json: the nearest known key is suggested, and nothing where none is near") {
-    CHECK(edit_distance("beta_fast", "beta_fst") == 1);
-    CHECK(edit_distance("", "abc") == 3);
-    CHECK(edit_distance("kitten", "sitting") == 3);
+    CHECK(edit_distance_up_to(2, "beta_fast", "beta_fst") == 1);
+    CHECK(edit_distance_up_to(3, "", "abc") == 3);
+    CHECK(edit_distance_up_to(3, "kitten", "sitting") == 3);
+    CHECK(edit_distance_up_to(2, "kitten", "sitting") > 2);
+    CHECK(edit_distance_up_to(2, "xxxxxx", "sitting") > 2);
     constexpr std::string_view known[] = {"beta_fast", "beta_slow", "factor"};
     CHECK(nearest_known("beta_fst", known) == "; did you mean 'beta_fast'?");
     CHECK(nearest_known("betaslow", known) == "; did you mean 'beta_slow'?");

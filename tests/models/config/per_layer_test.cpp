@@ -160,6 +160,11 @@ TEST_CASE("models/config/per_layer: lists of one base, or one share, a layer") {
     CHECK(nested.of("full_attention").rope_type == "none");
     CHECK(nested.of("sliding_attention").config.theta_base == 500.0);
     CHECK(read(R"("head_dim": 64, "layer_rope_theta": [500, 500])").of("").config.theta_base == 500.0);
+    CHECK(
+        error_of(R"("head_dim": 64, "layer_rope_theta": [500, 500], "no_rope_layers": [1, 0])") ==
+        "config: no_rope_layers must be left out: layer_rope_theta has a base for each layer, 0 where none is rotated");
+    CHECK(error_of(R"("head_dim": 64, "layer_rope_theta": [500, 0], "no_rope_layer_interval": 2)")
+              .starts_with("config: no_rope_layer_interval must be left out"));
     CHECK(error_of(types + R"("layer_rope_theta": [500, 500])") ==
           "config: layer_rope_theta has 2 numbers, must have 3, one for each layer");
     CHECK(error_of(types + R"("layer_rope_theta": [500, 600, 700])") ==

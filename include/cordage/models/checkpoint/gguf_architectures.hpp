@@ -29,7 +29,7 @@ inline constexpr rotated_architectures architectures[] = {
      "exaone4 falcon falcon-h1 gemma gemma-embedding gemma2 gemma3 gemma3n gemma4 gemma4-assistant gpt-oss gptneox "
      "grovemoe hrm_text hunyuan-dense hunyuan-moe hy_v3 jais2 jina-bert-v3 laguna lfm2 lfm2moe llada-moe mellum mimo2 "
      "minicpm3 minimax-01 minimax-m2 minimax-m3 modern-bert nemotron nomic-bert nomic-bert-moe olmo2 olmoe openelm "
-     "orion pangu-embedded phi2 phi3 phimoe plamo plamo2 plamo3 qwen qwen2 qwen2moe qwen3 qwen3moe qwen3next rnd1 "
+     "orion pangu-embedded phi2 phi3 phimoe plamo plamo3 qwen qwen2 qwen2moe qwen3 qwen3moe qwen3next rnd1 "
      "seed_oss smallthinker stablelm starcoder2 talkie "},
     {pair_layout::interleaved, rotated_architectures::blocks, " glm4 "},
     {pair_layout::half_split, rotated_architectures::blocks, " glm4moe hunyuan_vl paddleocr qwen2vl "},
@@ -39,7 +39,7 @@ inline constexpr std::string_view unrotated =
     " arwkv7 bert bloom clip glm5-next gpt2 gptj jais jamba jina-bert-v2 kimi-k3 kimi-linear mamba mamba2 mpt "
     "nemotron_h nemotron_h_moe refact rwkv6 rwkv6qwen2 rwkv7 starcoder t5 t5encoder wavtokenizer-dec ";
 inline constexpr std::string_view with_own_rules =
-    " bailingmoe3 deepseek4 dflash dots3note eagle3 granite_swa grok maple nanbeige spark2_5 step35 ";
+    " bailingmoe3 deepseek4 dflash dots3note eagle3 granite_swa grok maple nanbeige plamo2 spark2_5 step35 ";
 /// Architectures whose rotated lanes follow others in a head, those that rotate unless rope.scaling.finetuned is false,
 /// those that ignore sections without a second axis, and those whose code reads YaRN's multiplier of ln t.
 inline constexpr std::string_view latent = " deepseek2 deepseek32 glm-dsa hy_v4 minicpm3 mistral4 plm ";

@@ -26,6 +26,10 @@ class reader {
         const auto found = file.texts().find("general.architecture");
         if (found == file.texts().end()) refuse({"general.architecture must be given"});
         architecture_ = found->second;
+        if (architecture_ != printable(architecture_)) {
+            refuse(
+                {"general.architecture ", in_quotes(architecture_), " must be a short name of printable characters"});
+        }
         out.model_type = architecture_;
         is_scaled_ = architecture_ != "deepseek2-ocr";  // which rotates whole heads without scaling
         const bool has_alibi = architecture_ == "baichuan" && number("block_count") != 32.0;  // that is the 7B
@@ -316,7 +320,8 @@ class reader {
             rope.config.theta_base *= std::pow(alpha, d / (d - 2.0));
         }
         const double context = max_length_ > 0.0 ? max_length_ : unknown_length;
-        rope.config.original_length = number("rope.scaling.original_context_length").value_or(context);
+        const double original = number("rope.scaling.original_context_length").value_or(0.0);
+        rope.config.original_length = original == 0.0 ? context : original;
         cordage::validate(rope.config);
         rope.policy_words = "none, alpha = 1: the basis the model was trained with";
         rope.schedule_words = "t = 1 at every length";
@@ -402,13 +407,8 @@ class reader {
                                                    : "; divided by rope_freqs");
         rope.policy = longrope{std::move(first), std::move(last), attention};
         if (!by_length) return;
-        const double most = max_length_ / rope.config.original_length;
         rope.rope_type = "longrope";
-        rope.schedule = most > 1.0 ? any_schedule(two_regimes{most}) : any_schedule(continuous{});
-        if (most > 1.0) {
-            rope.schedule_words =
-                message("two regimes: t = 1 up to ", rope.config.original_length, " tokens, ", most, " beyond");
-        }
+        config_detail::set_regimes(rope, max_length_ / rope.config.original_length);
     }
 
     const gguf_file& file_;

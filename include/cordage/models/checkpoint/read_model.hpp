@@ -17,7 +17,7 @@ namespace cordage::hf {
 /// The files of a model.
 struct model_files {
     std::filesystem::path config;   ///< config.json, params.json or a GGUF file
-    std::filesystem::path weights;  ///< its checkpoint for with_weights; empty if there is none beside the config
+    std::filesystem::path weights;  ///< the folder of its checkpoint, for with_weights; empty if the config's has none
 };
 
 namespace read_model_detail {
@@ -56,6 +56,15 @@ inline std::filesystem::path cached_folder(const std::string& name) {
 
 }  // namespace read_model_detail
 
+/// Whether a file begins as a GGUF file does.
+inline bool is_gguf(const std::filesystem::path& path) {
+    std::error_code ignored;  // not for pipes, whose opening would block
+    if (!std::filesystem::is_regular_file(path, ignored)) return false;
+    char begin[4] = {};
+    std::ifstream(path, std::ios::binary).read(begin, sizeof begin);
+    return std::string_view(begin, sizeof begin) == "GGUF";
+}
+
 /// The files of a model.
 /// @param model  a file; a folder; or "organisation/name", if no file has this name: its folder in the cache of
 ///               transformers (HF_HUB_CACHE, HF_HOME/hub, or huggingface/hub in XDG_CACHE_HOME or ~/.cache). Nothing is
@@ -64,13 +73,16 @@ inline std::filesystem::path cached_folder(const std::string& name) {
 inline model_files files_of_model(const std::string& model) {
     namespace fs = std::filesystem;
     std::error_code ignored;
-    if (fs::exists(model, ignored) && !fs::is_directory(model, ignored)) return {model, {}};
-    const fs::path folder =
-        fs::is_directory(model, ignored) ? fs::path(model) : read_model_detail::cached_folder(model);
+    const bool is_file = fs::exists(model, ignored) && !fs::is_directory(model, ignored);
+    if (is_file && is_gguf(model)) return {model, {}};
+    const fs::path folder = is_file                            ? "." / fs::path(model).parent_path()
+                            : fs::is_directory(model, ignored) ? fs::path(model)
+                                                               : read_model_detail::cached_folder(model);
     model_files files;
     for (const char* name : {"params.json", "config.json"}) {
         if (fs::exists(folder / name, ignored)) files.config = folder / name;
     }
+    if (is_file) files.config = model;
     if (files.config.empty()) {
         fail<value_error>({"hf::read_model: folder ", in_quotes(folder.string()),
                            " must have a config.json or a params.json; name a GGUF file itself"});
@@ -79,15 +91,6 @@ inline model_files files_of_model(const std::string& model) {
         if (fs::exists(folder / name, ignored)) files.weights = folder;
     }
     return files;
-}
-
-/// Whether a file begins as a GGUF file does.
-inline bool is_gguf(const std::filesystem::path& path) {
-    std::error_code ignored;  // not for pipes, whose opening would block
-    if (!std::filesystem::is_regular_file(path, ignored)) return false;
-    char begin[4] = {};
-    std::ifstream(path, std::ios::binary).read(begin, sizeof begin);
-    return std::string_view(begin, sizeof begin) == "GGUF";
 }
 
 /// The rotation of a model: read_config of its config.json or params.json, or read_gguf.

@@ -102,12 +102,13 @@ inline model_ropes with_weights(model_ropes model, const checkpoint& weights) {
         const std::string shared = model.ropes.front().layer_type;
         model.ropes = with_weights(model.ropes.front(), weights);
         // Of a config that does not tell the number of layers, a checkpoint may have one of them.
-        if (model.ropes.front().layer_type != shared && (model.ropes.size() > 1 || !model.layers.empty())) {
+        if (model.ropes.size() > 1 || (model.ropes.front().layer_type != shared && !model.layers.empty())) {
             check_every_layer_has_weights(model);
         }
-        if (model.ropes.size() > 1) model.layers.assign(model.ropes.size(), {});
-        for (std::size_t i = 0; i < model.layers.size(); ++i)
-            model.layers[i].rule = std::min(i, model.ropes.size() - 1);
+        if (model.ropes.size() > 1) {
+            model.layers.assign(model.ropes.size(), {});
+            for (std::size_t i = 0; i < model.layers.size(); ++i) model.layers[i].rule = i;
+        }
     }
     for (layer_rope& one : model.ropes) {
         if (!needs_offsets(one)) continue;

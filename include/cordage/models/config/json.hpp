@@ -126,11 +126,15 @@ inline nlohmann::json parse_strict_json(const std::string& subject, std::string_
     return root;
 }
 
-/// Edit distance between a and b (Levenshtein).
-inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+/// The edit distance between a and b (Levenshtein) if it is at most `most`, else more. Long keys of a file cost no
+/// time: their length is enough; nor do others that differ from the beginning.
+inline std::size_t edit_distance_up_to(std::size_t most, std::string_view a, std::string_view b) {
+    const std::size_t difference = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
+    if (difference > most) return difference;
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 0; i < a.size(); ++i) {
+        if (std::ranges::min(row) > most) return most + 1;
         std::size_t diagonal = std::exchange(row[0], i + 1);
         for (std::size_t j = 0; j < b.size(); ++j) {
             const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
@@ -139,12 +143,6 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
         }
     }
     return row.back();
-}
-
-/// The edit distance if it is at most `most`, else more. Long keys of a file cost no time: their length is enough.
-inline std::size_t edit_distance_up_to(std::size_t most, std::string_view a, std::string_view b) {
-    const std::size_t difference = a.size() > b.size() ? a.size() - b.size() : b.size() - a.size();
-    return difference > most ? difference : edit_distance(a, b);
 }
 
 /// "; did you mean 'beta_fast'?", or nothing if no known key is similar.

@@ -57,10 +57,15 @@ class per_layer {
     std::optional<std::vector<bool>> unrotated_layers(bool by_default) const {
         const bool is_by_base = !std::ranges::all_of(layers_, &layer::rotates);
         const auto* const bases = config_.find("layer_rope_theta");
-        if (!is_by_base && bases != nullptr && bases->is_array()) return std::nullopt;
+        const bool has_bases = bases != nullptr && bases->is_array();
         const auto rotates = config_.numbers("no_rope_layers");
         const bool is_list = rotates && !rotates->empty();
         const auto given = config_.count("no_rope_layer_interval");
+        if ((is_by_base || has_bases) && (is_list || given)) {
+            config_.doubt({is_list ? "no_rope_layers" : "no_rope_layer_interval",
+                           " must be left out: layer_rope_theta has a base for each layer, 0 where none is rotated"});
+        }
+        if (!is_by_base && has_bases) return std::nullopt;
         const bool are_some = is_list ? std::ranges::find(*rotates, 0.0) != rotates->end() : given || by_default;
         if (!is_by_base && !are_some) return std::nullopt;
         if (is_list && rotates->size() < layers_.size()) {

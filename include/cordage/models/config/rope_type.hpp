@@ -196,6 +196,18 @@ inline void llama3_rule(const rule_source& from) {
                                  : message("under ", low, " times divided by t, linear between")));
 }
 
+/// The schedule of LongRoPE's short and long factors for lengths up to `factor` times the original one.
+inline void set_regimes(layer_rope& rope, double factor) {
+    const double original = rope.config.original_length;
+    if (factor > 1.0) {
+        rope.schedule = two_regimes{factor};
+        rope.schedule_words = message("two regimes: t = 1 up to ", original, " tokens, ", factor, " beyond");
+    } else {  // the longest length is the original one, although there are long factors
+        rope.schedule = continuous{};
+        rope.schedule_words = message("continuous: t = max(1, L / ", original, "); any t > 1 has the long factors");
+    }
+}
+
 inline void longrope_rule(const rule_source& from) {
     const json_object& dict = from.dict;
     const auto short_factor = dict.numbers("short_factor"), long_factor = dict.numbers("long_factor");
@@ -217,13 +229,7 @@ inline void longrope_rule(const rule_source& from) {
     rope.policy_words = message("LongRoPE, 1/short_factor up to ", original, " tokens, 1/long_factor beyond");
     rope.attention_words = message(std::round(attention * 1e4) / 1e4, " in both regimes, ",
                                    given ? "given" : message("sqrt(1 + ln ", factor, " / ln ", original, ")"));
-    if (factor > 1.0) {
-        rope.schedule = two_regimes{factor};
-        rope.schedule_words = message("two regimes: t = 1 up to ", original, " tokens, ", factor, " beyond");
-    } else {  // the longest length is the original one, although there are long factors
-        rope.schedule = continuous{};
-        rope.schedule_words = message("continuous: t = max(1, L / ", original, "); any t > 1 has the long factors");
-    }
+    set_regimes(rope, factor);
 }
 
 inline void proportional_rule(const rule_source& from) {

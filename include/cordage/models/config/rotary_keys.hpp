@@ -126,7 +126,7 @@ inline void check_inner_keys(const json_object& config, const json_object& inner
         if (says_no_rotation(key, entry) || (is_known(key) && !is_unused(entry))) {
             if (is_elsewhere) continue;
             inner.doubt({"key ", in_quotes(key), " must be left out: it is not read here, only at the top level"});
-        } else if (is_near(key, read) || (is_like_rope_key(key) && !is_unused(entry) && !is_flag(key))) {
+        } else if (is_near(key, read) || (!is_unused(entry) && !is_flag(key) && is_like_rope_key(key))) {
             inner.doubt({"key ", in_quotes(key), " must be a known key", nearest_known(key, read)});
         }
     }

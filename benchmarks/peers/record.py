@@ -10,9 +10,9 @@ import importlib.metadata
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 
+import precision
 from report import CORDAGE, MEMCPY, output_of, tight
 from rounds import ratio
 
@@ -26,7 +26,7 @@ SOLVERS = {"cordage, Tsit5 5e-5": "cordage tsit5 5e-5", "cordage, Tsit5 1e-6": "
            "diffrax, Tsit5 1e-6, jit": "diffrax Tsit5 1e-6, jit", "torchdiffeq, dopri5 1e-6": "torchdiffeq dopri5 1e-6",
            "cordage, 3/8 rule, step 0.01": "cordage rk4_38 step 0.01",
            "torchdiffeq, 3/8 rule, step 0.01": "torchdiffeq rk4 (3/8 rule) step 0.01"}
-POWERS = ("1e3", "1e5", "1e6", "1e7")  # of precision.FAR
+POWERS = [f"{far:.0e}".replace("e+0", "e") for far in precision.FAR]
 PACKAGES = {"torch": "torch", "transformers": "transformers", "ONNX Runtime": "onnxruntime", "torchdiffeq": "torchdiffeq",
             "jax": "jax", "diffrax": "diffrax"}
 

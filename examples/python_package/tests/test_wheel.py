@@ -25,7 +25,7 @@ def run_page(python, folder):
     assert lines[1] == "dL/dinv_freq (1, 32), dL/dposition (2,)"
     assert float(lines[2].split()[-1]) < 1e-6
     assert lines[3] == "['0.000133', '6.67e-05', '3.33e-05']"
-    assert lines[-1] == "cordage_rotate_forward: angles [1, 2] must be [1 or batch, tokens] of [1, 3, 4, 64], a position for each token"
+    assert lines[-1] == "rotate: angles [1, 2] must be [1 or batch, tokens] of [1, 3, 4, 64], a position for each token"
     return lines
 
 

@@ -6,15 +6,14 @@
 #include "cordage/rotate/cos_sin_table.hpp"
 #include "cordage/rotate/forward.hpp"
 
-void rotate(const cordage::device_basis& there, const cordage::basis& here, const cordage::position_view<int>& ids,
-            const cordage::heads_view<float>& q) {
 #ifdef CORDAGE_COMPILE_FAIL
-    const cordage::exact_angles angles(there, ids);
-    (void)here;
+using bases = cordage::device_basis;
 #else
-    const cordage::exact_angles angles(here, ids);
-    (void)there;
+using bases = cordage::basis;
 #endif
+
+void rotate(const bases& b, const cordage::position_view<int>& ids, const cordage::heads_view<float>& q) {
+    const cordage::exact_angles angles(b, ids);
     cordage::rotate_forward<cordage::half_split>(angles, cordage::in_place(q));
     const cordage::cos_sin_table<float> table(angles);
 }

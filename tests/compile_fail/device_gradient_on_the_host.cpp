@@ -4,15 +4,13 @@
 #include "cordage/backend/cuda/device_basis.hpp"
 #include "cordage/rotate/backward.hpp"
 
-void pull_back(const cordage::device_basis& there, const cordage::basis& here, const cordage::position_view<int>& ids,
-               const cordage::heads_view<float>& g) {
 #ifdef CORDAGE_COMPILE_FAIL
-    const cordage::exact_angles angles(there, ids);
-    (void)here;
+using bases = cordage::device_basis;
 #else
-    const cordage::exact_angles angles(here, ids);
-    (void)there;
+using bases = cordage::basis;
 #endif
-    cordage::rotate_backward<cordage::half_split>(angles, cordage::rotation_gradients{},
+
+void pull_back(const bases& b, const cordage::position_view<int>& ids, const cordage::heads_view<float>& g) {
+    cordage::rotate_backward<cordage::half_split>(cordage::exact_angles(b, ids), cordage::rotation_gradients{},
                                                   cordage::grad_through(g, g, g));
 }

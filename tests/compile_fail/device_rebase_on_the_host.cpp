@@ -4,13 +4,14 @@
 #include "cordage/backend/cuda/device_basis.hpp"
 #include "cordage/rotate/forward.hpp"
 
-void move(const cordage::device_basis& there, const cordage::basis& here, const cordage::position_view<int>& ids,
-          const cordage::heads_view<float>& keys) {
 #ifdef CORDAGE_COMPILE_FAIL
-    const cordage::exact_angles before(there, ids);
+using bases = cordage::device_basis;
 #else
-    const cordage::exact_angles before(here, ids);
-    (void)there;
+using bases = cordage::basis;
 #endif
-    cordage::rebase<cordage::half_split>(cordage::exact_angles(here, ids) - before, cordage::in_place(keys));
+
+void move(const bases& before, const cordage::basis& after, const cordage::position_view<int>& ids,
+          const cordage::heads_view<float>& keys) {
+    const auto turn = cordage::exact_angles(after, ids) - cordage::exact_angles(before, ids);
+    cordage::rebase<cordage::half_split>(turn, cordage::in_place(keys));
 }

@@ -67,12 +67,6 @@ struct cordage::element_traits<mine::fixed20> {
     }
 };
 template <>
-struct cordage::element_traits<long double> {
-    using compute = double;
-    static double load(long double x) noexcept { return static_cast<double>(x); }
-    static long double store(double x) noexcept { return x; }
-};
-template <>
 struct cordage::element_traits<mine::e4m3> {
     using compute = float;
     static float load(mine::e4m3 x) noexcept { return mine::wide(x); }

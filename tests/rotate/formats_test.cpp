@@ -108,22 +108,17 @@ TEST_CASE("rotate/formats: elements wider than their compute type, made by name 
     for_each_kernel([]<class Pairing, class Backend>(Pairing, Backend) {
         const heads_shape one{1, 3, 2, 64};
         std::vector<mine::fixed20> x, y(static_cast<std::size_t>(count(one)), mine::fixed20(0));
-        std::vector<long double> wide, wide_y(y.size());
         std::vector<float> plain, plain_y(y.size());
         for (std::int64_t i = 0; i < count(one); ++i) {
             x.emplace_back(i * 7919 % 2'000'000 - 1'000'000);
             plain.push_back(element_traits<mine::fixed20>::load(x.back()));
-            wide.push_back(plain.back());
         }
         rotate_forward<Pairing, Backend>(angles,
                                          from_to(token_major(plain.data(), one), token_major(plain_y.data(), one)));
         rotate_forward<Pairing, Backend>(angles, from_to(token_major(x.data(), one), token_major(y.data(), one)));
-        rotate_forward<Pairing, Backend>(angles,
-                                         from_to(token_major(wide.data(), one), token_major(wide_y.data(), one)));
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < y.size(); ++i) {
             if (std::fabs(element_traits<mine::fixed20>::load(y[i]) - plain_y[i]) > 2e-6f) ++wrong;
-            if (std::fabs(static_cast<float>(wide_y[i]) - plain_y[i]) > 1e-6f) ++wrong;
         }
         CHECK(wrong == 0);
     });

@@ -235,9 +235,7 @@ struct any_format {
 };
 static_assert(head_format<any_format, std::uint8_t>);
 
-// The any_format of a format of T, for those that it has.
-
-// (A type derived from one of those has functions of its own.)
+// The any_format of a format of T, for those that it has. A type derived from one of them has functions of its own.
 
 template <class T, std::same_as<element_traits<T>> Format>
 constexpr any_format any_format_of(const Format&) noexcept

@@ -27,7 +27,8 @@ struct rms_norm {
     bool is_over_all_heads = false;
     bool is_after_rotation = false;  ///< the norm follows the rotation, as in a few models
     /// The result of the first step, norm or rotation, is rounded to the element type of x, as two separate calls would
-    /// do; the bits are theirs where y has the type of x, float or a format of whole heads, and else but for the last.
+    /// do; the bits are theirs where y has the type of x, float or a format of whole heads; otherwise the last bit may
+    /// differ. Between two 16-bit types it is slow (docs/cache_path.md).
     bool is_rounded_between = false;
 
     using element = W;

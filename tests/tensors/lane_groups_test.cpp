@@ -207,7 +207,6 @@ struct sixteen_in_ten {
         }
     }
     void check(const char*, const char*, index_t) const {}
-    friend bool operator==(const sixteen_in_ten&, const sixteen_in_ten&) = default;
 };
 
 }  // namespace

@@ -198,7 +198,10 @@ struct sixteen_in_ten {
     static constexpr index_t lanes_of_element = 16;
     template <class Lane>
     void load_head(const ten_bytes* from, const head_place&, float* lanes, index_t count) const noexcept {
-        for (index_t i = 0; i < count; ++i) lanes[i] = static_cast<float>(from[i / 16].bytes[i % 16 % 10]);
+        for (index_t i = 0; i < count; ++i) {
+            const ten_bytes& element = from[i / 16];
+            lanes[i] = static_cast<float>(element.bytes[i % 16 % 10]);
+        }
     }
     template <class Lane>
     void store_head(const float* lanes, index_t count, ten_bytes* to, const head_place&) const noexcept {

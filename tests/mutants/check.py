@@ -81,6 +81,14 @@ def choice(number, one):
     return f"(IS_CHOSEN({number}) ? ({one.new}) : ({one.old}))"
 
 
+def has_two_parts(expression):
+    """Whether a comma stands outside of all brackets."""
+    inner = 1
+    while inner:
+        expression, inner = re.subn(r"\([^()]*\)|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\]", "", expression)
+    return "," in expression
+
+
 def put_faults(header, mutants):
     """Writes the header with all faults that are chosen at run time, and beside it copies with one of the others each."""
     text, end, together = (headers / header).read_text(), 0, ""
@@ -96,6 +104,8 @@ def put_faults(header, mutants):
                 sys.exit(f"{one.place}: must be statements that end in ';', or marked '=', where nothing stands instead")
             if one.old.endswith(";") and re.search(r"[=(,+*/-]\s*$", text[:begin]):
                 sys.exit(f"{one.place}: must be whole statements, or an expression without ';': {one.old}")
+            if not one.old.endswith(";") and has_two_parts(one.old):
+                sys.exit(f"{one.place}: must be one expression, or marked '=': {one.old}")
             together += text[end:begin] + choice(number, one)
             end = begin + len(one.old)
     write(build / "include" / "cordage" / header, together + text[end:])
@@ -133,6 +143,15 @@ def kernel_runners():
     return [root / "tests/known_blocks.cpp", *(p for p in sorted((root / "tests/ptx").glob("*.cpp")) if "_test" not in p.name)]
 
 
+def syntax_errors(mutants):
+    """What the compiler says to the headers that have faults, with those that are compiled together. Kernels are not read,
+    nor what needs libtorch."""
+    changed = sorted({one.header for _, one in mutants if one.header.endswith(".hpp") and "host/aten/" not in one.header})
+    includes = "".join(f'#include "cordage/{header}"\n' for header in changed)
+    return subprocess.run([*compiler, "-fsyntax-only", f"-I{build}/include", "-x", "c++", "-"], input=includes,
+                          capture_output=True, text=True).stderr
+
+
 def build_shared(path):
     # The interpreter is no part of what is tested, and must be quick.
     optimised = ["-O2", "-ffp-contract=off"] if path.parent.name == "ptx" else []
@@ -161,6 +180,8 @@ def prepare(test):
 
 def verdict(number, one, programs):
     for test in one.tests:
+        if test not in programs:
+            return f"ERROR, {test} says nothing"
         program, seconds = programs[test]
         if one.is_alone:
             program, why = compiled(test, number)
@@ -175,7 +196,8 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--only", default="", help="a regular expression: faults that concern a test of such a name")
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
-    arguments.add_argument("--place", action="store_true", help="only check that each fault has its one place in its header")
+    arguments.add_argument("--place", action="store_true",
+                           help="only check that each fault has its one place in its header, and that the headers compile")
     given = arguments.parse_args()
     listed = (one for path in sorted(folder.glob("*.txt")) for one in read_list(path))
     chosen_ones = (one for one in listed if not given.only or any(re.search(given.only, test) for test in one.tests))
@@ -188,10 +210,12 @@ def main():
     for path in (*headers.rglob("*.hpp"), *headers.rglob("*.cuh")):
         header = str(path.relative_to(headers))
         put_faults(header, [(number, one) for number, one in mutants if one.header == header])
+    write(build / "chosen.hpp", chosen)
+    if why := syntax_errors(mutants):
+        sys.exit(f"the headers must compile with the faults that are compiled together; mark others '=':\n{why[:4000]}")
     if given.place:
         print(f"{len(mutants)} faults, each with one place")
         return 0
-    write(build / "chosen.hpp", chosen)
     tests = sorted({test for _, one in mutants for test in one.tests})
     shared = [root / "tests" / f"{name}.cpp" for name in ("main", "allocations")]
     if any(runs_kernels(test) for test in tests):
@@ -202,9 +226,8 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
         list(pool.map(build_shared, shared))
         prepared = list(pool.map(prepare, tests))
-        if any(why for *_, why in prepared):
-            sys.exit("\n".join(why for *_, why in prepared if why))
-        programs = {test: (program, seconds) for test, program, seconds, _ in prepared}
+        print("\n".join(why for *_, why in prepared if why), flush=True)
+        programs = {test: (program, seconds) for test, program, seconds, why in prepared if not why}
         for (_, one), found in zip(mutants, pool.map(lambda each: verdict(*each, programs), mutants)):
             killed += found.startswith("killed")
             print(f"{one.place} {one.header}: {found}", flush=True)

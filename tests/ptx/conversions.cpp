@@ -55,7 +55,7 @@ To from_number(T x) {
 template <class To, class T>
 To to_integer(T x) {
     using limits = std::numeric_limits<To>;
-    if (x != x) return 0;
+    if (std::isnan(x)) return 0;
     if (x <= static_cast<T>(limits::min())) return limits::min();
     if (x >= static_cast<T>(limits::max())) return limits::max();
     return static_cast<To>(x);
@@ -86,7 +86,7 @@ To converted(const instruction& i, From from) {
             if constexpr (std::same_as<To, float>) {
                 if (i.flushes) result = flushed(result);
                 // A bf16 is moved by its bits; otherwise there is one NaN.
-                if (!std::same_as<From, bf16> && result != result) result = std::bit_cast<float>(0x7fff'ffffu);
+                if (!std::same_as<From, bf16> && std::isnan(result)) result = std::bit_cast<float>(0x7fff'ffffu);
             }
             return result;
         }

@@ -18,8 +18,8 @@ using number = std::conditional_t<std::same_as<T, double>, double, float>;
 // The smaller one: NaN only if both are, and -0 is smaller than 0.
 template <class T>
 T smaller(T a, T b) {
-    if (a != a) return b;
-    if (b != b) return a;
+    if (std::isnan(a)) return b;
+    if (std::isnan(b)) return a;
     return a < b || (a == b && std::signbit(a)) ? a : b;
 }
 template <class T>
@@ -28,7 +28,7 @@ T larger(T a, T b) {
 }
 template <class T>
 bool is_nan(T a, T b) {
-    return a != a || b != b;
+    return std::isnan(a) || std::isnan(b);
 }
 
 // a * b + c rounded downwards, as nvcc's expf has it. In double the product is exact, and what the sum lacks is known.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -39,7 +40,7 @@ template <class Result, class T>
 inline __attribute__((always_inline)) Result result_of(T value) {
     const auto result = static_cast<Result>(value);
     if constexpr (std::same_as<Result, float> || std::same_as<Result, flushed>) {
-        return value != value ? Result(std::bit_cast<float>(0x7fff'ffffu)) : result;
+        return std::isnan(static_cast<float>(result)) ? Result(std::bit_cast<float>(0x7fff'ffffu)) : result;
     } else {
         return result;
     }

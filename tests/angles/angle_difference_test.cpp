@@ -120,3 +120,34 @@ TEST_CASE(
     const std::vector<float> y = rotated(backend::fastest{}), wanted = rotated(backend::scalar{});
     for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == doctest::Approx(wanted[i]).epsilon(1e-6));
 }
+
+TEST_CASE("angles/angle_difference: tokens share angles if basis, factors and integer distance are the same") {
+    const basis a({1.0, 0.5}), b({2.0, 0.25});
+    const std::vector<std::int32_t> from{0, 1, 2, 3, 4}, to{5, 6, 7, 9, 10};
+    const auto moves = exact_angles(a, to) - exact_angles(a, from);
+    CHECK(moves.equal_tokens(0, 0, 5) == 3);
+    CHECK(moves.equal_tokens(0, 0, 2) == 2);
+    CHECK(moves.equal_tokens(0, 2, 3) == 1);
+    CHECK(moves.equal_tokens(0, 3, 2) == 2);
+    CHECK((exact_angles(b, to) - exact_angles(a, from)).equal_tokens(0, 0, 5) == 1);
+
+    const std::vector<std::int32_t> bases_of_tokens{0, 0, 1, 1, 1};
+    const basis_list list{&a, &b};
+    const exact_angles listed(list.of(bases_of_tokens), from);
+    CHECK((listed - listed).equal_tokens(0, 0, 5) == 2);
+    CHECK((listed - listed).equal_tokens(0, 2, 3) == 3);
+
+    const std::vector<double> whole{5.0, 6.0}, parts{5.5, 6.5}, origin{0.0, 1.0}, halves{0.5, 1.5};
+    const auto equal = [&](const std::vector<double>& new_ids, const std::vector<double>& old_ids) {
+        return (exact_angles(a, new_ids) - exact_angles(a, old_ids)).equal_tokens(0, 0, 2);
+    };
+    CHECK(equal(whole, origin) == 2);
+    CHECK(equal(parts, origin) == 1);
+    CHECK(equal(whole, halves) == 1);
+    CHECK(equal(parts, halves) == 1);
+
+    const graded own{a, {5, 6, 7, 8, 9}, {1, 1, 2, 2, 2}};
+    CHECK((own - exact_angles(a, from)).equal_tokens(0, 0, 5) == 2);
+    CHECK((exact_angles(a, from) - own).equal_tokens(0, 2, 3) == 3);
+    CHECK((exact_angles(a, from) - own).equal_tokens(0, 0, 5) == 2);
+}

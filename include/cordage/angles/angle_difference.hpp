@@ -2,6 +2,8 @@
 // The difference of two angle sources, which rotates keys from one basis and position to another; stage angles.
 #pragma once
 
+#include <tuple>
+
 #include "cordage/angles/exact_angles.hpp"
 #include "cordage/angles/two_sources.hpp"
 
@@ -23,20 +25,22 @@ class angle_difference : public angle_detail::two_sources<angle_detail::differen
         { a.of_token(i, i) } -> std::same_as<position_phases>;
         { b.of_token(i, i) } -> std::same_as<position_phases>;
     };
-    /// Whether a token, not the first of a row, has the angles of the token before it: keys of one basis that all move
-    /// by the same integer distance, with one factor.
-    CORDAGE_ALWAYS_INLINE bool repeats_last(index_t row, index_t token) const noexcept
+    /// How many tokens from `token` on, at most `most`, have the angles of that one: keys of one basis that all move by
+    /// the same integer distance, with one factor.
+    CORDAGE_ALWAYS_INLINE index_t equal_tokens(index_t row, index_t token, index_t most) const noexcept
         requires has_exact_phases
     {
-        const auto now = this->of_token(row, token), last = this->of_token(row, token - 1);
-        const auto is_distance = [](const auto& of) CORDAGE_ALWAYS_INLINE_LAMBDA {
-            return of.first.fractions == of.second.fractions && of.first.position.is_whole() &&
-                   of.second.position.is_whole();
+        const auto move_of = [&](index_t i) CORDAGE_ALWAYS_INLINE_LAMBDA {
+            const auto [to, from] = this->of_token(row, i);
+            const bool is_distance =
+                to.fractions == from.fractions && to.position.is_whole() && from.position.is_whole();
+            return std::tuple(is_distance, to.fractions, to.position.steps - from.position.steps,
+                              this->first_.attention_factor(row, i), this->second_.attention_factor(row, i));
         };
-        return this->attention_factor(row, token) == this->attention_factor(row, token - 1) && is_distance(now) &&
-               is_distance(last) && now.first.fractions == last.first.fractions &&
-               now.first.position.steps - now.second.position.steps ==
-                   last.first.position.steps - last.second.position.steps;
+        const auto move = move_of(token);
+        index_t count = 1;
+        while (std::get<0>(move) && count < most && move_of(token + count) == move) ++count;
+        return count;
     }
 
     const To& to() const noexcept { return this->first_; }

@@ -53,10 +53,12 @@ inline void check_gradients(const rotation_gradients& grads, const gradient_size
 }
 
 // The memory that a backward pass adds gradients to, and its workspace.
-inline std::array<other_memory, most_sums> sums_of(const rotation_gradients& grads) {
-    return {{sums_in("grads.inv_freq", grads.inv_freq), sums_in("grads.position_ids", grads.position_ids),
-             sums_in("grads.attention_factor", grads.attention_factor), sums_in("grads.angles", grads.angles),
-             sums_in("grads.workspace", grads.workspace)}};
+inline std::array<named_sums, most_sums> sums_of(const rotation_gradients& grads) {
+    return {{{"grads.inv_freq", grads.inv_freq},
+             {"grads.position_ids", grads.position_ids},
+             {"grads.attention_factor", grads.attention_factor},
+             {"grads.angles", grads.angles},
+             {"grads.workspace", grads.workspace}}};
 }
 
 // The partial sums of a backward pass, those of each chunk of tokens apart.

@@ -58,7 +58,7 @@ struct call_operand {
 
 struct rotation_call;
 /// A program without norms and scales does not contain their checks.
-using memory_check = void (*)(const rotation_call&, memory where, std::span<const other_memory> sums);
+using memory_check = void (*)(const rotation_call&, memory where, std::span<const named_sums> sums);
 
 /// A call. It has no memory of its own: spans are of arrays of its maker, which live as long as the call.
 struct rotation_call {
@@ -106,8 +106,11 @@ inline call_size check_tensors(const rotation_call& call, memory where) {
 }
 
 /// Checks what the operands of a call have beside their tensors.
-inline void check_memory_of(const rotation_call& call, memory where, std::span<const other_memory> sums) {
-    other_memory* end = std::uninitialized_copy(sums.begin(), sums.end(), call.memory.data());
+inline void check_memory_of(const rotation_call& call, memory where, std::span<const named_sums> sums) {
+    other_memory* end = call.memory.data();
+    for (const named_sums& s : sums) {
+        if (!s.sums.empty()) std::construct_at(end++, memory_of(s));
+    }
     bool is_listed = !sums.empty();
     for (const call_operand& o : call.operands) is_listed = is_listed || o.has_scales;
     for (const call_operand& o : call.operands) {
@@ -122,7 +125,7 @@ inline void check_memory_of(const rotation_call& call, memory where, std::span<c
 
 /// All checks of a call but those of its angles.
 /// @param sums  of gradients, to which the call adds
-inline call_size check_call(const rotation_call& call, memory where, std::span<const other_memory> sums = {}) {
+inline call_size check_call(const rotation_call& call, memory where, std::span<const named_sums> sums = {}) {
     const call_size size = check_tensors(call, where);
     if (call.check_memory != nullptr) call.check_memory(call, where, sums);
     return size;
@@ -130,7 +133,7 @@ inline call_size check_call(const rotation_call& call, memory where, std::span<c
 /// All checks of a call and of its angles. Positions, factors of tables and slots are checked only in host memory.
 template <class Source>
 call_size check_with_angles(const rotation_call& call, memory where, const Source& angles,
-                            std::span<const other_memory> sums = {}) {
+                            std::span<const named_sums> sums = {}) {
     if constexpr (requires { angles.check_fields(call.function); }) angles.check_fields(call.function);
     const call_size size = check_call(call, where, sums);
     if constexpr (requires { angles.check(call.function); }) {
@@ -266,7 +269,7 @@ class call_on_stack {
 
 /// check_with_angles for operands that no call of the host rotates.
 template <memory Where, angles_of_tokens Source, class... Operands>
-call_size check_all(const char* function, const Source& angles, std::span<const other_memory> sums,
+call_size check_all(const char* function, const Source& angles, std::span<const named_sums> sums,
                     const Operands&... operands) {
     constexpr std::array<range_kernel, sizeof...(Operands)> no_kernels{};
     call_on_stack<Operands...> made(function, angles, no_kernels, operands...);
@@ -274,7 +277,7 @@ call_size check_all(const char* function, const Source& angles, std::span<const 
 }
 template <memory Where, angles_of_tokens Source, class... Operands>
 call_size check_all(const char* function, const Source& angles, const Operands&... operands) {
-    return check_all<Where>(function, angles, std::span<const other_memory>{}, operands...);
+    return check_all<Where>(function, angles, std::span<const named_sums>{}, operands...);
 }
 
 }  // namespace cordage::rotate_detail

@@ -159,8 +159,13 @@ template <class T>
 heads_memory memory_of(const T* data, index_t count) {
     return token_major(data, {1, 1, 1, count});
 }
-inline other_memory sums_in(const char* name, std::span<double> sums, index_t operand = -1) {
-    return {"", name, other_memory::kind::sums, memory_of(sums.data(), std::ssize(sums)), true, operand};
+/// Sums of gradients; those that are not computed are empty.
+struct named_sums {
+    const char* name;
+    std::span<double> sums;
+};
+inline other_memory memory_of(const named_sums& s, index_t operand = -1) {
+    return {"", s.name, other_memory::kind::sums, memory_of(s.sums.data(), std::ssize(s.sums)), true, operand};
 }
 
 inline constexpr std::size_t most_sums = 5;  // of rotation_gradients
@@ -211,7 +216,7 @@ other_memory* check_operand(const char* function, memory where, const void* of, 
             }
         }
         if constexpr (backward_operand_type<O>) {
-            if (!o.grad_weight.empty()) add(sums_in("grad_weight", o.grad_weight, operand));
+            if (!o.grad_weight.empty()) add(memory_of({"grad_weight", o.grad_weight}, operand));
         }
     }
     return end;

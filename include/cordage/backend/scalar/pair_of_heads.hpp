@@ -115,13 +115,19 @@ CORDAGE_ALWAYS_INLINE void copy_around(Backend how, const heads_view<const In, I
     }
 }
 
+/// Whether an operand has lanes that are not rotated.
+template <class Operand>
+CORDAGE_ALWAYS_INLINE bool has_unrotated(const Operand& o, index_t rotary_dim) noexcept {
+    return !o.is_rotated() || rotary_dim != o.shape().head_dim;
+}
+
 /// Copies the lanes of a token's heads that are not rotated: from x to y, or from grad_y to grad_x; all lanes of an
 /// operand that is not rotated.
 template <operand_type Operand, class Backend = scalar>
 CORDAGE_ALWAYS_INLINE void copy_unrotated(const Operand& o, index_t row, index_t token, index_t rotary_dim,
                                           Backend how = {}) noexcept {
+    if (!has_unrotated(o, rotary_dim)) return;
     const index_t end = o.is_rotated() ? o.first_lane + rotary_dim : 0;
-    if (o.first_lane == 0 && end == o.shape().head_dim) return;
     const auto lanes = o.lanes_of(row, token);
     if (lanes.x != nullptr)
         copy_around(how, o.x, lanes.x - o.first_lane, o.y, lanes.y - o.first_lane, o.first_lane, end);
@@ -129,7 +135,7 @@ CORDAGE_ALWAYS_INLINE void copy_unrotated(const Operand& o, index_t row, index_t
 template <backward_operand_type Operand, class Backend = scalar>
 CORDAGE_ALWAYS_INLINE void copy_unrotated(const Operand& o, index_t row, index_t token, index_t rotary_dim,
                                           Backend how = {}) noexcept {
-    if (rotary_dim == o.shape().head_dim) return;
+    if (!has_unrotated(o, rotary_dim)) return;
     const auto lanes = o.lanes_of(row, token);
     if (lanes.grad_x == nullptr) return;
     copy_around(how, o.grad_y, lanes.grad_y - o.first_lane, o.grad_x, lanes.grad_x - o.first_lane, o.first_lane,

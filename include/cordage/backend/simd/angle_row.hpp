@@ -80,6 +80,7 @@ CORDAGE_ALWAYS_INLINE void write_vector_rows(const Source& angles, index_t row, 
     using bits = phase_bits<Real>;
     alignas(64) bits phases[rows_at_once * row_block];  // a local array cannot alias the positions, which are read once
     Real factors[rows_at_once];
+    for (index_t t = 0; t < tokens; ++t) factors[t] = static_cast<Real>(angles.attention_factor(row, token + t));
     for (index_t t = 0; t < tokens; ++t) {
         bits* const to = phases + t * row_block;
         for_each_phase(angles, row, token + t, first, count,
@@ -87,7 +88,6 @@ CORDAGE_ALWAYS_INLINE void write_vector_rows(const Source& angles, index_t row, 
                            to[i] = static_cast<bits>(phase >> (64 - 8 * sizeof(bits)));
                        });
         for (index_t i = count; i % static_cast<index_t>(64 / sizeof(bits)) != 0; ++i) to[i] = 0;
-        factors[t] = static_cast<Real>(angles.attention_factor(row, token + t));
     }
     write_rows_of_phases(simd<Arch>{}, phases, factors, tokens, count, cos, sin, stride);
 }
@@ -110,10 +110,6 @@ CORDAGE_ONE_BODY void write_double_row(const Source& angles, index_t row, index_
         for (index_t i = 0; i < count; ++i) write(i, cos_sin_of(angles.angle(row, token, first + i)));
     }
 }
-
-/// Whether a source can report that a token has the same angles as the preceding token of its row.
-template <class Source>
-inline constexpr bool has_repeats = requires(const Source& angles, index_t i) { angles.repeats_last(i, i); };
 
 // What token_angles calls, of one type of source.
 
@@ -148,9 +144,17 @@ CORDAGE_ONE_BODY bool identity_at(const void* source, index_t row, index_t token
     return angle_detail::is_identity(*static_cast<const Source*>(source), row, token);
 }
 template <class Arch, class Source>
-CORDAGE_ONE_BODY bool repeats_at(const void* source, index_t row, index_t token) noexcept {
-    return static_cast<const Source*>(source)->repeats_last(row, token);
+CORDAGE_ONE_BODY index_t equal_tokens_at(const void* source, index_t row, index_t token, index_t most) noexcept {
+    return static_cast<const Source*>(source)->equal_tokens(row, token, most);
 }
+
+/// Rows of successive tokens.
+template <class Real>
+struct rows_of_tokens {
+    angle_row<Real> first;
+    index_t tokens;
+    index_t stride;  ///< from the row of a token to that of the next one; 0 if they have one row
+};
 
 /// The angles of a call as kernels read them, without the type of their source: sizes, and functions that are called
 /// for some tokens at a time. Holds pointers to the source.
@@ -167,54 +171,57 @@ class token_angles {
         token_angles made;
         made.batch_ = source.batch(), made.tokens_ = source.tokens(), made.pairs_ = source.pairs();
         made.source_ = &source;
-        made.most_ = is_made_ahead<Arch, Source> ? rows_at_once : 1;
+        if constexpr (std::is_same_v<Source, cos_sin_view<Real>>) {
+            made.most_ = made.tokens_, made.row_stride_ = made.pairs_;
+        } else if constexpr (is_made_ahead<Arch, Source>) {
+            made.most_ = rows_at_once, made.row_stride_ = row_block;
+        }
         made.rows_ = write_rows<Arch, Source, Real>;
         made.factor_ = factor_at<Arch, Source>;
         made.identity_ = identity_at<Arch, Source>;
-        if constexpr (has_repeats<Source>) made.repeats_ = repeats_at<Arch, Source>;
+        if constexpr (requires { source.equal_tokens(0, 0, 1); }) made.equal_tokens_ = equal_tokens_at<Arch, Source>;
         return made;
     }
 
     CORDAGE_ALWAYS_INLINE index_t batch() const noexcept { return batch_; }
     CORDAGE_ALWAYS_INLINE index_t tokens() const noexcept { return tokens_; }
     CORDAGE_ALWAYS_INLINE index_t pairs() const noexcept { return pairs_; }
-    CORDAGE_ALWAYS_INLINE index_t rows_together() const noexcept { return most_; }
     CORDAGE_ALWAYS_INLINE double attention_factor(index_t row, index_t token) const noexcept {
         return factor_(source_, row, token);
     }
     CORDAGE_ALWAYS_INLINE bool is_identity(index_t row, index_t token) const noexcept {
         return identity_(source_, row, token);
     }
-    CORDAGE_ALWAYS_INLINE bool repeats_last(index_t row, index_t token) const noexcept {
-        return repeats_ != nullptr && repeats_(source_, row, token);
-    }
-    /// Rows of `tokens` tokens, at most rows_together(): in memory of the source, or written to cos and sin, row_block
-    /// apart.
-    CORDAGE_ALWAYS_INLINE angle_row<Real> rows(index_t row, index_t token, index_t tokens, index_t first, index_t count,
-                                               Real* cos, Real* sin) const noexcept {
-        return rows_(source_, row, token, tokens, first, count, cos, sin);
+    /// Rows of some tokens from `token` on, at most `most`: in memory of the source, or written to cos and sin, which
+    /// have room for rows_at_once rows of row_block numbers.
+    CORDAGE_ALWAYS_INLINE rows_of_tokens<Real> rows(index_t row, index_t token, index_t most, index_t first,
+                                                    index_t count, Real* cos, Real* sin) const noexcept {
+        const index_t rest = pairs_ <= row_block ? std::min(most, tokens_ - token) : 1;
+        const index_t equal = equal_tokens_ == nullptr ? 1 : equal_tokens_(source_, row, token, rest);
+        const index_t made = equal > 1 ? 1 : std::min(rest, most_);
+        return {rows_(source_, row, token, made, first, count, cos, sin), std::max(equal, made),
+                equal > 1 ? 0 : row_stride_};
     }
     /// m cos and m sin of one pair, for what is not done in vectors.
     template <class T>
     CORDAGE_ALWAYS_INLINE cos_sin<T> at(index_t row, index_t token, index_t pair) const noexcept {
         alignas(64) Real cos[row_block], sin[row_block];
-        const angle_row<Real> made = rows(row, token, 1, pair, 1, cos, sin);
+        const angle_row<Real> made = rows_(source_, row, token, 1, pair, 1, cos, sin);
         return {static_cast<T>(*made.cos), static_cast<T>(*made.sin)};
     }
 
  private:
     // One token at a time for double and for positions with several axes, where several at a time are not faster.
     template <class Arch, class Source>
-    static constexpr bool is_made_ahead =
-        has_vector_rows<Arch, Source> && std::is_same_v<Real, float> && !has_repeats<Source> &&
-        !requires(const Source& angles, index_t pair) { angles.axis(pair); };
+    static constexpr bool is_made_ahead = has_vector_rows<Arch, Source> && std::is_same_v<Real, float> &&
+                                          !requires(const Source& angles, index_t pair) { angles.axis(pair); };
 
-    index_t batch_, tokens_, pairs_, most_;
+    index_t batch_, tokens_, pairs_, most_ = 1, row_stride_ = 0;
     const void* source_;
     angle_row<Real> (*rows_)(const void*, index_t, index_t, index_t, index_t, index_t, Real*, Real*) noexcept;
     double (*factor_)(const void*, index_t, index_t) noexcept;
     bool (*identity_)(const void*, index_t, index_t) noexcept;
-    bool (*repeats_)(const void*, index_t, index_t) noexcept = nullptr;
+    index_t (*equal_tokens_)(const void*, index_t, index_t, index_t) noexcept = nullptr;
 };
 
 /// The rows of successive tokens.
@@ -230,31 +237,19 @@ class angle_rows {
     CORDAGE_ALWAYS_INLINE angle_row<Real> operator()(index_t row, index_t token, index_t first,
                                                      index_t count) noexcept {
         const index_t place = row * angles_.tokens() + token;
-        if (first != first_ || place < made_ || place >= made_end_) {
-            if (first == first_ && token != 0 && place == made_end_ && angles_.repeats_last(row, token)) {
-                ++made_end_;
-            } else {
-                make(row, token, place, first, count);
-            }
+        if (first != first_ || place < begin_ || place >= begin_ + made_.tokens) {
+            first_ = first, begin_ = place;
+            made_ = angles_.rows(row, token, end_ - place, first, count, cos_, sin_);
         }
-        const index_t skip = angles_.rows_together() == 1 ? 0 : (place - made_) * row_block;
-        return {at_.cos + skip, at_.sin + skip};
+        const index_t skip = (place - begin_) * made_.stride;
+        return {made_.first.cos + skip, made_.first.sin + skip};
     }
 
  private:
-    CORDAGE_ALWAYS_INLINE void make(index_t row, index_t token, index_t place, index_t first, index_t count) noexcept {
-        first_ = first, made_ = place;
-        const bool is_whole = angles_.pairs() <= row_block;
-        const index_t rest = std::min(angles_.tokens() - token, end_ - made_);
-        const index_t tokens = is_whole ? std::min(rest, angles_.rows_together()) : 1;
-        made_end_ = made_ + tokens;
-        at_ = angles_.rows(row, token, tokens, first, count, cos_, sin_);
-    }
-
     const token_angles<Real>& angles_;
     index_t end_;
-    index_t first_ = -1, made_ = 0, made_end_ = 0;  // the current rows: first pair, tokens
-    angle_row<Real> at_;
+    index_t first_ = -1, begin_ = 0;  // the current rows: first pair, first token
+    rows_of_tokens<Real> made_ = {};
     alignas(64) Real cos_[rows_at_once * row_block];
     alignas(64) Real sin_[rows_at_once * row_block];
 };

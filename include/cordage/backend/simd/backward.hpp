@@ -85,6 +85,8 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<typename O::compute>& a
     const bool is_long = bytes > beyond_l1;
     const bool is_streaming = has_streaming_stores && exceeds_caches<Arch>(3 * bytes);
     const bool are_heads_fetched = is_long && bytes > this_processor<Arch>().prefetched_from;
+    bool copies = false;
+    for (const O& o : operands) copies = copies || has_unrotated(o, 2 * pairs);
     angle_rows<real> rows(angles, end);
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
         if constexpr (O::is_normalized) {
@@ -127,7 +129,9 @@ CORDAGE_ONE_BODY void backward_tokens(const token_angles<typename O::compute>& a
                 }
                 grads.add(row, token, first, count, grad_angle);
             }
-            for (const O& o : operands) copy_unrotated(o, row, token, 2 * pairs);
+            if (copies) {
+                for (const O& o : operands) copy_unrotated(o, row, token, 2 * pairs);
+            }
         }
     });
     if (is_streaming) end_streaming_stores();

@@ -185,8 +185,11 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& ang
     const bool is_long = bytes > beyond_l1, are_slots_fetched = bytes > beyond_l2;
     const bool are_heads_fetched = is_long && bytes > this_processor<Arch>().prefetched_from;
     const bool is_in_memory = !O::has_head_format && exceeds_caches<Arch>(2 * bytes);  // else in a stage, read again
-    bool rotates = false;
-    for (const O& o : operands) rotates = rotates || o.is_rotated();
+    bool rotates = false, copies = false;
+    for (const O& o : operands) {
+        rotates = rotates || o.is_rotated();
+        copies = copies || has_unrotated(o, 2 * pairs);
+    }
     angle_rows<real> rows(angles, end);
     angle_row<real> at{};
     for_each_token(tokens, begin, end, [&](index_t row, index_t token) CORDAGE_ALWAYS_INLINE_LAMBDA {
@@ -231,7 +234,9 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& ang
                     for (const O& o : operands) rotate_block(o, first, count);
                 });
             }
-            for (const O& o : operands) copy_unrotated(o, row, token, 2 * pairs, simd<Arch>{});
+            if (copies) {
+                for (const O& o : operands) copy_unrotated(o, row, token, 2 * pairs, simd<Arch>{});
+            }
         } else if constexpr (O::has_head_format) {
             const auto is_identity = [&](index_t r, index_t t)
                                          CORDAGE_ALWAYS_INLINE_LAMBDA { return angles.is_identity(r, t); };

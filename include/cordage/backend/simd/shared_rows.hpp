@@ -20,10 +20,10 @@ class shared_rows : token_angles<Real> {
     CORDAGE_ALWAYS_INLINE shared_rows(simd<Arch> how, const Source& source) noexcept
         : all(all::of(how, source)), most_(pairs() <= row_block ? tokens_at_once : 0) {}
 
-    /// As token_angles::rows.
+    /// The row of one token.
     CORDAGE_ALWAYS_INLINE angle_row<Real> rows(index_t row, index_t token, index_t some, index_t first, index_t count,
                                                Real* cos, Real* sin) const noexcept {
-        if (most_ == 0) return all::rows(row, token, some, first, count, cos, sin);
+        if (most_ == 0) return all::rows(row, token, some, first, count, cos, sin).first;
         const angle_row<Real>& begin = of_[row * tokens() + token - begin_];
         return {begin.cos + first, begin.sin + first};
     }
@@ -46,18 +46,12 @@ class shared_rows : token_angles<Real> {
         begin_ = begin;
         for (index_t i = begin; i < end;) {
             const index_t row = i < tokens() ? 0 : i / tokens(), token = i - row * tokens();
-            if (token != 0 && i != begin && all::repeats_last(row, token)) {
-                of_[i - begin] = of_[i - begin - 1];
-                ++i;
-                continue;
+            const index_t room = (i - begin) * row_block;
+            const rows_of_tokens<Real> made = all::rows(row, token, end - i, 0, pairs(), cos_ + room, sin_ + room);
+            for (index_t t = 0; t < made.tokens; ++t) {
+                of_[i + t - begin] = {made.first.cos + t * made.stride, made.first.sin + t * made.stride};
             }
-            const index_t some = std::min({end - i, tokens() - token, all::rows_together()});
-            const index_t first = (i - begin) * row_block;
-            const angle_row<Real> made = all::rows(row, token, some, 0, pairs(), cos_ + first, sin_ + first);
-            for (index_t t = 0; t < some; ++t) {
-                of_[i + t - begin] = {made.cos + t * row_block, made.sin + t * row_block};
-            }
-            i += some;
+            i += made.tokens;
         }
     }
 

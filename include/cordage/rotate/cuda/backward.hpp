@@ -76,7 +76,7 @@ void backward_on_device(const char* function, const Launcher& where, const Sourc
     static_assert(is_device_source<Source>, "cordage::rotate_backward: these angles do not lie on a device");
     static_assert((std::same_as<typename Operands::compute, float> && ...), "cordage: a device rotates in float");
     const call_size size =
-        check_all<memory::device>(function, angles, std::span<const other_memory>(sums_of(grads)), given...);
+        check_all<memory::device>(function, angles, std::span<const named_sums>(sums_of(grads)), given...);
     check_gradients(grads, gradient_sizes::of(angles), size.tokens);
     const auto data = [](std::span<double> numbers) { return numbers.empty() ? nullptr : numbers.data(); };
     backend::device_gradients to{.angle = data(grads.angles), .workspace = data(grads.workspace)};

@@ -207,7 +207,7 @@ CORDAGE_ONE_BODY void rotate_tokens(const token_angles<typename O::compute>& ang
                 if (lanes.x != nullptr && o.is_rotated() &&
                     simd_detail::rotate_in_memory<layout_of<Arch, Pairing, Some>, Pairing>(
                         o, lanes.x + lane, lanes.y + lane, at, factor, count, pairs,
-                        are_heads_fetched && first == 0 && o.x.slots.entries == nullptr)) {
+                        are_heads_fetched && first == 0 && has_long_runs(o.x))) {
                     return;
                 }
             }

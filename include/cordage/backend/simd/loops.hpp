@@ -127,6 +127,13 @@ CORDAGE_ALWAYS_INLINE void prefetch_slot(const heads_view<T, Format>& v, index_t
     const index_t bytes = elements_of_head<Format>(v.shape.head_dim) * static_cast<index_t>(sizeof(T));
     for (index_t h = 0; h < v.shape.heads; ++h) prefetch(address_of(heads, h * v.head_stride), bytes);
 }
+/// Whether the address 4 KB after a head is mostly that of a head to come: heads lie behind each other, or a slot holds
+/// at least 8 KB. (In place, from memory, 32 heads of fp32 in blocks of 16 slots then take 0.7 to 0.9 of the time, on a
+/// Zen 1; 8 heads in scattered slots would take 1.2 times as long.)
+template <class T, class Format>
+CORDAGE_ALWAYS_INLINE bool has_long_runs(const heads_view<T, Format>& v) noexcept {
+    return v.slots.entries == nullptr || v.shape.heads * v.head_stride * static_cast<index_t>(sizeof(T)) >= 8192;
+}
 /// How many tokens ahead a slot is prefetched.
 inline constexpr index_t slots_ahead = 4;
 template <class Operand>

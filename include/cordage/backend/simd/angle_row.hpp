@@ -193,11 +193,11 @@ class token_angles {
         return identity_(source_, row, token);
     }
     /// Rows of some tokens from `token` on, at most `most`: in memory of the source, or written to cos and sin, which
-    /// have room for rows_at_once rows of row_block numbers.
+    /// have room for row_block numbers of each of `most` tokens, or of rows_at_once if that is less.
     CORDAGE_ALWAYS_INLINE rows_of_tokens<Real> rows(index_t row, index_t token, index_t most, index_t first,
                                                     index_t count, Real* cos, Real* sin) const noexcept {
         const index_t rest = pairs_ <= row_block ? std::min(most, tokens_ - token) : 1;
-        const index_t equal = equal_tokens_ == nullptr ? 1 : equal_tokens_(source_, row, token, rest);
+        const index_t equal = rest > 1 && equal_tokens_ != nullptr ? equal_tokens_(source_, row, token, rest) : 1;
         const index_t made = equal > 1 ? 1 : std::min(rest, most_);
         return {rows_(source_, row, token, made, first, count, cos, sin), std::max(equal, made),
                 equal > 1 ? 0 : row_stride_};

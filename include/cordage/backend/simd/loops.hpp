@@ -132,7 +132,7 @@ CORDAGE_ALWAYS_INLINE void prefetch_slot(const heads_view<T, Format>& v, index_t
 /// Zen 1; 8 heads in scattered slots would take 1.2 times as long.)
 template <class T, class Format>
 CORDAGE_ALWAYS_INLINE bool has_long_runs(const heads_view<T, Format>& v) noexcept {
-    return v.slots.entries == nullptr || v.shape.heads * v.head_stride * static_cast<index_t>(sizeof(T)) >= 8192;
+    return v.slots.entries == nullptr || v.shape.heads * v.shape.head_dim * static_cast<index_t>(sizeof(T)) >= 8192;
 }
 /// How many tokens ahead a slot is prefetched.
 inline constexpr index_t slots_ahead = 4;
